@@ -1,0 +1,9 @@
+// The Python module `beamwood._core`: gathers the doors of the rooms. Nothing outside native/bind knows Python.
+#include "doors.hpp"
+
+NB_MODULE(_core, m) {
+  m.doc() = "Native loops of beamwood. Arrays and numbers go in, arrays come out; arguments are checked in Python.";
+  bind_engine(m);
+  bind_training(m);
+  bind_text(m);
+}

@@ -1,0 +1,4 @@
+// The door of the text room.
+#include "doors.hpp"
+
+void bind_text(nb::module_&) {}

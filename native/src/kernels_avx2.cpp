@@ -1,0 +1,1 @@
+// Kernels for the avx2 instruction set.

@@ -1,0 +1,1 @@
+// Kernels for the avx512 instruction set.
