@@ -1,7 +1,10 @@
 // What the doors in native/bind share: the array types that may cross, one function a room.
 #pragma once
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#pragma GCC diagnostic pop
 
 namespace nb = nanobind;
 
