@@ -95,29 +95,25 @@ TreeLayer& last_layer(PyForest& self) {
 }
 
 void set_chunks(PyForest& self, const U64& row_start, const U64& word_start, const U32& feature, const U32& offset,
-                const U32& words, const U64& slot_start, const U32& slot) {
+                const U32& words, const U32& index) {
   TreeLayer& layer = last_layer(self);
   const std::size_t starts = layer.shape.child_start.size();
-  const ChunkWeights chunks{view(row_start), view(word_start), view(feature), view(offset),
-                            view(words),     view(slot_start), view(slot)};
+  const ChunkWeights chunks{view(row_start), view(word_start), view(feature), view(offset), view(words), view(index)};
   if (chunks.row_start.size() != starts || chunks.word_start.size() != starts ||
-      chunks.feature.size() != chunks.offset.size() || chunks.words.size() < kTailWords ||
-      (chunks.has_slots() && chunks.slot_start.size() != starts))
+      chunks.feature.size() != chunks.offset.size() || chunks.words.size() < kTailWords)
     throw nb::value_error("the arrays of a layer's chunks do not fit each other");
   layer.chunks = chunks;
-  self.keep(row_start, word_start, feature, offset, words, slot_start, slot);
+  self.keep(row_start, word_start, feature, offset, words, index);
 }
 
-void set_columns(PyForest& self, const U64& start, const U32& feature, const F32& weight, const U64& slot_start,
-                 const U32& slot) {
+void set_columns(PyForest& self, const U64& start, const U32& feature, const F32& weight, const U32& index) {
   TreeLayer& layer = last_layer(self);
   const std::size_t starts = static_cast<std::size_t>(layer.shape.nodes) + 1;
-  const ColumnWeights columns{view(start), view(feature), view(weight), view(slot_start), view(slot)};
-  if (columns.start.size() != starts || columns.feature.size() != columns.weight.size() ||
-      (columns.has_slots() && columns.slot_start.size() != starts))
+  const ColumnWeights columns{view(start), view(feature), view(weight), view(index)};
+  if (columns.start.size() != starts || columns.feature.size() != columns.weight.size())
     throw nb::value_error("the arrays of a layer's columns do not fit each other");
   layer.columns = columns;
-  self.keep(start, feature, weight, slot_start, slot);
+  self.keep(start, feature, weight, index);
 }
 
 template <class Offset>
@@ -228,9 +224,8 @@ void bind_forest(nb::module_& m) {
       .def("add_layer", &add_layer, nb::arg("tree"), nb::arg("nodes"), nb::arg("child_start"), nb::arg("label"),
            nb::arg("bias"))
       .def("set_chunks", &set_chunks, nb::arg("row_start"), nb::arg("word_start"), nb::arg("feature"),
-           nb::arg("offset"), nb::arg("words"), nb::arg("slot_start"), nb::arg("slot"))
-      .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("slot_start"),
-           nb::arg("slot"))
+           nb::arg("offset"), nb::arg("words"), nb::arg("index"))
+      .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
            nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"),
            nb::arg("exact"), nb::arg("sort_blocks"))
@@ -291,28 +286,21 @@ void bind_builders(nb::module_& m) {
       nb::arg("features"), nb::arg("row_start"), nb::arg("word_start"), nb::arg("row_feature"), nb::arg("row_offset"),
       nb::arg("words"), nb::arg("threads"));
   m.def(
-      "slot_starts",
-      [](const U64& start, const Out<std::uint64_t>& slot_start) {
-        slot_start.data()[0] = 0;
-        for (std::size_t i = 0; i + 1 < start.shape(0); ++i)
-          slot_start.data()[i + 1] = slot_start.data()[i] + slots_for(start.data()[i + 1] - start.data()[i]);
-      },
-      nb::arg("start"), nb::arg("slot_start"));
+      "index_words", [](std::uint64_t rows, std::uint64_t supports) { return index_begin(rows, supports); },
+      nb::arg("rows"), nb::arg("supports"), "The words that the hash indices of these supports take together.");
   m.def(
-      "fill_slots",
-      [](const U64& start, const U32& feature, const U64& slot_start, const Out<std::uint32_t>& slot,
-         unsigned threads) {
+      "fill_index",
+      [](const U64& start, const U32& feature, const Out<std::uint32_t>& index, unsigned threads) {
         const Workers workers = python_workers(threads);
         const nb::gil_scoped_release released;
         parallel_for(workers, start.shape(0) - 1, [&](std::size_t i, unsigned) {
-          const std::uint64_t begin = start.data()[i], end = start.data()[i + 1], at = slot_start.data()[i];
-          if (begin > end || end > feature.shape(0)) return; // found again, and said, when it is followed
-          fill_slots(feature.data() + begin, static_cast<std::uint32_t>(end - begin), slot.data() + at,
-                     static_cast<std::uint32_t>(slot_start.data()[i + 1] - at));
+          const std::uint64_t row = start.data()[i], rows = start.data()[i + 1] - row;
+          const std::uint64_t begin = index_begin(row, i), end = index_begin(row + rows, i + 1);
+          fill_index(feature.data() + row, static_cast<std::uint32_t>(rows), index.data() + begin, end - begin);
         });
       },
-      nb::arg("start"), nb::arg("feature"), nb::arg("slot_start"), nb::arg("slot"), nb::arg("threads"),
-      "Fills zeroed hash slots for every support.");
+      nb::arg("start"), nb::arg("feature"), nb::arg("index"), nb::arg("threads"),
+      "Fills the zeroed hash indices of all supports. start must rise and end inside feature.");
 }
 
 } // namespace

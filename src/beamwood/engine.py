@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.activations import Activation
-from beamwood.build import TreeSize, columns_of, layer_name, slot_arrays
+from beamwood.build import TreeSize, columns_of, layer_name, hash_index
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.rows import as_csr
 
@@ -122,7 +122,7 @@ def forest_of(
     for tree, size in enumerate(sizes):
         for layer, nodes in enumerate(size.nodes):
             add_shape(forest, sections, tree, layer, nodes)
-            fields = (("row_start", "u64"), ("word_start", "u64"), ("feature", "u32"), ("offset", "u32"), ("words", "u32"), ("slot_start", "u64"), ("slot", "u32"))
+            fields = (("row_start", "u64"), ("word_start", "u64"), ("feature", "u32"), ("offset", "u32"), ("words", "u32"), ("index", "u32"))
             forest.set_chunks(*(sections.get(layer_name(tree, layer, field), _EMPTY[kind]) for field, kind in fields))
     return forest
 
@@ -135,7 +135,7 @@ def add_shape(forest: Any, sections: Mapping[str, Array], tree: int, layer: int,
 
 def column_forest(
     chunked: Any, sections: Mapping[str, Array], sizes: tuple[TreeSize, ...], features: int, labels: int,
-    activation: Activation, slots: bool, threads: int,
+    activation: Activation, hashed: bool, threads: int,
 ) -> Any:
     """The native forest with the weights of a chunked one laid out column by column: the vanilla baseline."""
     forest = _core.Forest(features, labels, activation.kind_number, activation.power, activation.path_number, 1)
@@ -143,19 +143,17 @@ def column_forest(
         for layer, nodes in enumerate(size.nodes):
             add_shape(forest, sections, tree, layer, nodes)
             start, feature, weight = columns_of(chunked, tree, layer, nodes, threads)
-            index = slot_arrays(start, feature, threads) if slots else {"slot_start": _EMPTY["u64"], "slot": _EMPTY["u32"]}
-            forest.set_columns(start, feature, weight, index["slot_start"], index["slot"])
+            forest.set_columns(start, feature, weight, hash_index(start, feature, threads) if hashed else _EMPTY["u32"])
     return forest
 
 
-def with_slots(sections: Mapping[str, Array], sizes: tuple[TreeSize, ...], threads: int) -> dict[str, Array]:
+def with_index(sections: Mapping[str, Array], sizes: tuple[TreeSize, ...], threads: int) -> dict[str, Array]:
     """The arrays of a model and, where they lack, the hash index of each layer."""
     out = dict(sections)
     for tree, size in enumerate(sizes):
         for layer in range(len(size.nodes)):
-            name = layer_name(tree, layer, "slot_start")
+            name = layer_name(tree, layer, "index")
             if name not in out:
-                start = out[layer_name(tree, layer, "row_start")]
                 feature = out.get(layer_name(tree, layer, "feature"), _EMPTY["u32"])
-                out |= {layer_name(tree, layer, field): array for field, array in slot_arrays(start, feature, threads).items()}
+                out[name] = hash_index(out[layer_name(tree, layer, "row_start")], feature, threads)
     return out

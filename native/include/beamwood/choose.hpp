@@ -17,7 +17,7 @@ struct BlockStatistics {
   double chunks = 1;        // or columns: supports in this layer
   double rows = 1;          // of a support, on average
   double query_nonzeros = 1;
-  bool has_slots = false;
+  bool has_index = false;
   bool dense_fits = true;   // d numbers for each worker are within the memory the engine allows itself
 };
 
@@ -35,7 +35,7 @@ inline double cost_of(Matcher matcher, const BlockStatistics& s) noexcept {
 
 inline Matcher choose_matcher(const BlockStatistics& s) noexcept {
   Matcher best = Matcher::binary;
-  if (s.has_slots && cost_of(Matcher::hash, s) < cost_of(best, s)) best = Matcher::hash;
+  if (s.has_index && cost_of(Matcher::hash, s) < cost_of(best, s)) best = Matcher::hash;
   if (s.dense_fits && cost_of(Matcher::dense, s) < cost_of(best, s)) best = Matcher::dense;
   if (cost_of(Matcher::march, s) < cost_of(best, s)) best = Matcher::march;
   return best;
