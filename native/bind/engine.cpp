@@ -151,54 +151,56 @@ std::vector<Choice> choices_of(const BeamSearch& search) {
   return out;
 }
 
-// (fault, row, place, stats): fault 0 is success, 1 to 4 are RowFaults of the queries, 5 is a damaged model.
-std::tuple<int, std::int64_t, std::int64_t, Stats>
-topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
-     const nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& labels,
-     const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& scores, std::uint32_t beam, unsigned threads,
-     int matcher, int isa, bool exact, bool sort_blocks) {
+SearchOptions options_of(std::size_t k, std::uint32_t beam, int matcher, int isa, bool sort_blocks) {
   SearchOptions options;
-  options.k = static_cast<std::uint32_t>(labels.shape(1));
+  options.k = static_cast<std::uint32_t>(k);
   options.beam = beam;
   options.choose = matcher < 0;
   if (matcher >= 0) options.matcher = static_cast<Matcher>(matcher);
   options.isa = static_cast<Isa>(isa);
   options.sort_blocks = sort_blocks;
+  return options;
+}
+
+// Fills labels and scores. The answer is a fault (0: none, 1 to 4: RowFaults of the queries, 5: a damaged model) or,
+// when statistics are wanted and there is no fault, those: made only then, for they cost more than a small query.
+nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
+                const nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& labels,
+                const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& scores, std::uint32_t beam,
+                unsigned threads, int matcher, int isa, bool exact, bool sort_blocks, bool with_stats) {
+  const SearchOptions options = options_of(labels.shape(1), beam, matcher, isa, sort_blocks);
   const Workers workers = python_workers(threads);
-  std::tuple<int, std::int64_t, std::int64_t, Stats> result;
-  auto& [fault, row, place, stats] = result;
+  int fault = 0;
+  Stats stats;
   {
     const nb::gil_scoped_release released;
     const auto begin = std::chrono::steady_clock::now();
     const FloatMode mode;
     const Shelf<CallScratch>::Loan scratch(self.shelf);
-    const RowCheck check = check_rows(scratch->batch, offsets, features, values, self.forest.features);
-    fault = static_cast<int>(check.fault);
-    row = check.row;
-    place = check.at;
+    fault = static_cast<int>(check_rows(scratch->batch, offsets, features, values, self.forest.features).fault);
     const auto queries = scratch->batch.queries();
-    if (fault != 0) return result;
-    if (queries.size() != labels.shape(0) || queries.size() != scores.shape(0) || scores.shape(1) != options.k)
+    if (fault == 0 && (queries.size() != labels.shape(0) || queries.size() != scores.shape(0) ||
+                       scores.shape(1) != options.k))
       throw nb::value_error("results do not have a row for each query");
     Work work;
-    bool sound;
-    if (exact) {
+    bool sound = true;
+    if (fault == 0 && exact) {
       ExactSearch search;
       sound = search.run(self.forest, queries, options, workers, labels.data(), scores.data());
       work = search.work;
-    } else {
+    } else if (fault == 0) {
       sound = scratch->beam.run(self.forest, queries, options, workers, labels.data(), scores.data());
       work = scratch->beam.work;
-      std::get<4>(stats) = choices_of(scratch->beam);
+      if (with_stats) std::get<4>(stats) = choices_of(scratch->beam);
     }
     if (!sound) fault = kDamaged;
-    std::get<0>(stats) = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
+    const auto spent = std::chrono::steady_clock::now() - begin;
+    std::get<0>(stats) = static_cast<std::uint64_t>(std::chrono::nanoseconds(spent).count());
     std::get<1>(stats) = work.blocks;
     std::get<2>(stats) = work.rows;
     std::get<3>(stats) = work.bytes;
   }
-  return result;
+  return fault == 0 && with_stats ? nb::cast(stats) : nb::cast(fault);
 }
 
 Columns columns_of(const In<std::int64_t>& start, const In<std::int32_t>& feature, const F32& weight,
@@ -228,7 +230,7 @@ void bind_forest(nb::module_& m) {
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
            nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"),
-           nb::arg("exact"), nb::arg("sort_blocks"))
+           nb::arg("exact"), nb::arg("sort_blocks"), nb::arg("with_stats"))
       .def(
           "measure_columns",
           [](PyForest& self, std::uint32_t tree, std::uint32_t layer, const Out<std::uint64_t>& start,

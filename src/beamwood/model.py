@@ -189,7 +189,7 @@ class Model:
             k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
         if exact:
             self._check_exact()
-        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact)
+        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact, stats)
         return (labels, scores, self._searcher.stats(raw)) if stats else (labels, scores)
 
     def predict(self, X: Any, k: int = 10, beam: int = 10, threads: int = 1, *, exact: bool = False) -> Any:
