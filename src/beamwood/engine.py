@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.activations import Activation
-from beamwood.build import TreeSize, columns_of, layer_name, hash_index
+from beamwood.build import TreeSize, columns_of, hash_index, layer_name
 from beamwood.errors import FormatError, SettingsError
 from beamwood.rows import as_csr
 
@@ -21,7 +21,9 @@ Array = npt.NDArray[Any]
 MATCHERS = ("march", "binary", "hash", "dense")
 LAYOUTS = ("chunk", "column")
 ISAS = ("scalar", "avx2", "avx512")
-_EMPTY: dict[str, Array] = {kind: np.zeros(0, dtype) for kind, dtype in (("u32", np.uint32), ("u64", np.uint64), ("f32", np.float32))}
+_EMPTY: dict[str, Array] = {
+    kind: np.zeros(0, dtype) for kind, dtype in (("u32", np.uint32), ("u64", np.uint64), ("f32", np.float32))
+}
 _CSR = (sp.csr_array, sp.csr_matrix)
 _FLOAT32 = np.dtype(np.float32)
 _DAMAGED = 5
@@ -36,11 +38,17 @@ class Engine:
     isa: str = "auto"
 
     def __post_init__(self) -> None:
-        for name, value, known in (("matcher", self.matcher, MATCHERS), ("layout", self.layout, LAYOUTS), ("isa", self.isa, ISAS)):
+        for name, value, known in (
+            ("matcher", self.matcher, MATCHERS),
+            ("layout", self.layout, LAYOUTS),
+            ("isa", self.isa, ISAS),
+        ):
             if value not in ("auto", *known):
                 raise SettingsError(f"{name}={value!r} is not known. Use 'auto', {', '.join(map(repr, known))}.")
         if self.isa != "auto" and not _core.isa_supported(ISAS.index(self.isa)):
-            raise SettingsError(f"This machine has no {self.isa}. Use isa='auto'; it would take {ISAS[_core.best_isa()]}.")
+            raise SettingsError(
+                f"This machine has no {self.isa}. Use isa='auto'; it would take {ISAS[_core.best_isa()]}."
+            )
 
 
 @dataclass(frozen=True)
@@ -87,20 +95,41 @@ class Searcher:
         offsets = X.indptr
         labels, scores = allocate(len(offsets) - 1, k)
         result = self._search(
-            offsets, X.indices, X.data, labels, scores, beam, threads, self._matcher, self._isa, exact, sort_blocks, with_stats
+            offsets,
+            X.indices,
+            X.data,
+            labels,
+            scores,
+            beam,
+            threads,
+            self._matcher,
+            self._isa,
+            exact,
+            sort_blocks,
+            with_stats,
         )
         if result == 0 or type(result) is tuple:
             return labels, scores, result
         if result == _DAMAGED:
-            raise FormatError("The model is damaged: an offset in its weights leads outside. Get a fresh copy of its file; load(…, verify=True) checks it.")
-        canonical = as_csr(X, self.features, "X")  # raises with the place and the reason, unless rows were only unsorted
+            raise FormatError(
+                "The model is damaged: an offset in its weights leads outside. Get a fresh copy of its file; "
+                "load(…, verify=True) checks it."
+            )
+        canonical = as_csr(
+            X, self.features, "X"
+        )  # raises with the place and the reason, unless rows were only unsorted
         return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks)
 
     def stats(self, raw: Any) -> Stats:
         """The statistics of a call, in words."""
         nanoseconds, blocks, rows, touched, choices = raw
         named = tuple(
-            LayerChoice(tree, layer, MATCHERS[matcher], f"{met:,.0f} blocks over {chunks:,.0f} supports of {size:,.0f} rows, {nonzeros:,.0f} non-zeros a query")
+            LayerChoice(
+                tree,
+                layer,
+                MATCHERS[matcher],
+                f"{met:,.0f} blocks over {chunks:,.0f} supports of {size:,.0f} rows, {nonzeros:,.0f} non-zeros a query",
+            )
             for tree, layer, matcher, met, chunks, size, nonzeros in choices
         )
         return Stats(nanoseconds, self.layout, self.engine.matcher, ISAS[self._isa], blocks, rows, touched, named)
@@ -111,7 +140,9 @@ def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
     try:
         return np.empty((n, k), np.int64), np.empty((n, k), np.float32)
     except (MemoryError, ValueError):
-        raise SettingsError(f"The answers to {n:,} queries with k={k:,} do not fit in memory. Use a smaller k, or ask in parts.") from None
+        raise SettingsError(
+            f"The answers to {n:,} queries with k={k:,} do not fit in memory. Use a smaller k, or ask in parts."
+        ) from None
 
 
 def forest_of(
@@ -122,7 +153,14 @@ def forest_of(
     for tree, size in enumerate(sizes):
         for layer, nodes in enumerate(size.nodes):
             add_shape(forest, sections, tree, layer, nodes)
-            fields = (("row_start", "u64"), ("word_start", "u64"), ("feature", "u32"), ("offset", "u32"), ("words", "u32"), ("index", "u32"))
+            fields = (
+                ("row_start", "u64"),
+                ("word_start", "u64"),
+                ("feature", "u32"),
+                ("offset", "u32"),
+                ("words", "u32"),
+                ("index", "u32"),
+            )
             forest.set_chunks(*(sections.get(layer_name(tree, layer, field), _EMPTY[kind]) for field, kind in fields))
     return forest
 
@@ -130,12 +168,20 @@ def forest_of(
 def add_shape(forest: Any, sections: Mapping[str, Array], tree: int, layer: int, nodes: int) -> None:
     """Tells the forest who is whose child in a layer."""
     fields = (("child_start", "u32"), ("label", "u32"), ("bias", "f32"))
-    forest.add_layer(tree, nodes, *(sections.get(layer_name(tree, layer, field), _EMPTY[kind]) for field, kind in fields))
+    forest.add_layer(
+        tree, nodes, *(sections.get(layer_name(tree, layer, field), _EMPTY[kind]) for field, kind in fields)
+    )
 
 
 def column_forest(
-    chunked: Any, sections: Mapping[str, Array], sizes: tuple[TreeSize, ...], features: int, labels: int,
-    activation: Activation, hashed: bool, threads: int,
+    chunked: Any,
+    sections: Mapping[str, Array],
+    sizes: tuple[TreeSize, ...],
+    features: int,
+    labels: int,
+    activation: Activation,
+    hashed: bool,
+    threads: int,
 ) -> Any:
     """The native forest with the weights of a chunked one laid out column by column: the vanilla baseline."""
     forest = _core.Forest(features, labels, activation.kind_number, activation.power, activation.path_number, 1)
