@@ -86,7 +86,13 @@ class Searcher:
         n = len(offsets) - 1
         labels, scores = allocate(n, k)
         search = self.forest.topk
-        fault, row, place, raw = search(offsets, X.indices, X.data, labels, scores, beam, threads, self._matcher, self._isa, exact, sort_blocks)
+        try:
+            fault, row, place, raw = search(offsets, X.indices, X.data, labels, scores, beam, threads, self._matcher, self._isa, exact, sort_blocks)
+        except TypeError:  # ids of an odd integer type: a copy has usual ones
+            canonical = as_csr(X, self.features, "X")
+            if canonical.indices.dtype == X.indices.dtype and canonical.indptr.dtype == X.indptr.dtype:
+                raise
+            return self.topk(canonical, k, beam, threads, exact, sort_blocks)
         if fault == 0:
             return labels, scores, raw
         if fault == 5:
