@@ -77,9 +77,7 @@ def same_bits_as_the_reference(case: Case, folder: Path, variants: Sequence[Engi
     return compared
 
 
-def check_rows(
-    model: bw.Model, X: Any, ask: tuple[int, int], wanted: Answer, what: tuple[object, ...]
-) -> int:
+def check_rows(model: bw.Model, X: Any, ask: tuple[int, int], wanted: Answer, what: tuple[object, ...]) -> int:
     """A batch, a bag of its rows in disorder, and each row alone, with 1 and 2 threads."""
     (k, beam), n = ask, X.shape[0]
     what = (*what, f"k={k} beam={beam}")

@@ -28,9 +28,7 @@ def two_layers(features: int = 50, inner: int = 6, labels: int = 40, seed: int =
     rng = np.random.default_rng(seed)
     parent = rng.permutation(np.arange(labels) % inner)
     return [
-        bw.Layer(
-            sparse(features, inner, 0.4, seed + 1), np.zeros(inner, np.int64), bias=rng.standard_normal(inner)
-        ),
+        bw.Layer(sparse(features, inner, 0.4, seed + 1), np.zeros(inner, np.int64), bias=rng.standard_normal(inner)),
         bw.Layer(sparse(features, labels, 0.2, seed + 2), parent),
     ]
 

@@ -143,9 +143,7 @@ def random_tree(s: Source, features: int, labels: int) -> list[bw.Layer]:
         last = level == depth - 1
         parts = [np.ones(n, np.int64) if last else split(s, int(n), widest) for n in sizes_above]
         parent, sizes = np.repeat(parents, [len(part) for part in parts]), np.concatenate(parts)
-        goes_on = (
-            ~np.ones(len(sizes), bool) if last else (sizes > 1) | (s.rng.random(len(sizes)) * 100 < chains)
-        )
+        goes_on = ~np.ones(len(sizes), bool) if last else (sizes > 1) | (s.rng.random(len(sizes)) * 100 < chains)
         if s.chance(40):
             mixed = s.rng.permutation(len(parent))
             parent, sizes, goes_on = parent[mixed], sizes[mixed], goes_on[mixed]

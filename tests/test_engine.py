@@ -21,9 +21,7 @@ def wide_case(width: int, seed: int = 0) -> Case:
     top = bw.Layer(sparse(30, 2, 0.5, seed), np.zeros(2, np.int64))
     parent = np.concatenate([np.zeros(width, np.int64), np.ones(3, np.int64)])
     below = bw.Layer(sparse(30, width + 3, 0.02, seed + 1), parent, label=rng.permutation(width + 3))
-    return Case(
-        f"width {width}", [[top, below]], "sigmoid", None, sparse(3, 30, 0.5, seed + 2), [(10, 1), (width, 2)]
-    )
+    return Case(f"width {width}", [[top, below]], "sigmoid", None, sparse(3, 30, 0.5, seed + 2), [(10, 1), (width, 2)])
 
 
 @pytest.mark.parametrize("width", [1, 7, 8, 9, 15, 16, 17, 24, 25, 31, 32, 33, 34, 63, 64, 65, 256, 5000])
@@ -33,9 +31,7 @@ def test_same_bits_at_every_edge_of_a_chunks_width(width: int, tmp_path: Path) -
 
 def test_same_bits_in_the_widest_chunk(tmp_path: Path) -> None:
     case = wide_case(65_535)
-    laws.same_bits_as_the_reference(
-        case, tmp_path, [{}, {"isa": "scalar"}, {"layout": "column", "matcher": "hash"}]
-    )
+    laws.same_bits_as_the_reference(case, tmp_path, [{}, {"isa": "scalar"}, {"layout": "column", "matcher": "hash"}])
     laws.layers_come_back_bit_for_bit(case, tmp_path)
 
 
@@ -74,9 +70,7 @@ def test_a_scratch_that_served_a_large_call_serves_a_small_one() -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3, 64])
 def test_threads_beyond_the_work_and_the_cores_are_fine(threads: int) -> None:
     model = small_model()
-    laws.check_same(
-        model.topk(small_queries(300), 5, 5, threads), model.topk(small_queries(300), 5, 5), threads
-    )
+    laws.check_same(model.topk(small_queries(300), 5, 5, threads), model.topk(small_queries(300), 5, 5), threads)
 
 
 def test_the_sort_of_blocks_changes_no_bit() -> None:
@@ -132,9 +126,7 @@ def test_a_query_may_be_any_real_matrix() -> None:
         laws.check_same(model.topk(one), wanted, type(one))
     whole = (X * 0 + (X != 0) * 3).astype(np.float32)
     for kind in (np.int8, np.uint16, np.int64, np.bool_):
-        laws.check_same(
-            model.topk(whole.astype(kind)), model.topk((whole.astype(kind)).astype(np.float32)), kind
-        )
+        laws.check_same(model.topk(whole.astype(kind)), model.topk((whole.astype(kind)).astype(np.float32)), kind)
     half = X.toarray().astype(np.float16)
     laws.check_same(model.topk(half), model.topk(half.astype(np.float32)), "float16")
 

@@ -53,9 +53,7 @@ def test_same_bits_for_every_engine_on_random_models() -> None:
             compared, done, failures = compared + count, done + 1, failures + bad
             if MODELS < 1000 or done % 10 == 0 or done == len(parts):
                 models, seconds = min(done * STEP, MODELS), time.monotonic() - begin
-                print(
-                    f"{models:,} models x {len(laws.engines())} engines: {compared:,} comparisons,", end=" "
-                )
+                print(f"{models:,} models x {len(laws.engines())} engines: {compared:,} comparisons,", end=" ")
                 print(f"{len(failures)} models differ, {seconds:,.0f} s", flush=True)
     assert not failures, "\n".join(failures[:20])
 
