@@ -93,20 +93,26 @@ class Searcher:
             X = as_csr(X, self.features, "X")
         offsets = X.indptr
         labels, scores = allocate(len(offsets) - 1, k)
-        result = self._search(
-            offsets,
-            X.indices,
-            X.data,
-            labels,
-            scores,
-            beam,
-            threads,
-            self._matcher,
-            self._isa,
-            exact,
-            sort_blocks,
-            with_stats,
-        )
+        try:
+            result = self._search(
+                offsets,
+                X.indices,
+                X.data,
+                labels,
+                scores,
+                beam,
+                threads,
+                self._matcher,
+                self._isa,
+                exact,
+                sort_blocks,
+                with_stats,
+            )
+        except TypeError:  # ids of an odd integer type: a copy has usual ones
+            usual = as_csr(X, self.features, "X")
+            if (usual.indices.dtype, usual.indptr.dtype) == (X.indices.dtype, X.indptr.dtype):
+                raise
+            return self.topk(usual, k, beam, threads, exact, with_stats, sort_blocks)
         if result == 0 or type(result) is tuple:
             return labels, scores, result
         if result == _DAMAGED:

@@ -281,7 +281,8 @@ class Model:
 
     def key(self, label: int) -> str:
         """The unique key of a label; its number when the model has no keys."""
-        return str(label) if self._keys is None else self._keys[self._checked(label)]
+        label = self._checked(label)
+        return str(label) if self._keys is None else self._keys[label]
 
     def name(self, label: int) -> str:
         """What people read for a label; its key when the model has no names."""

@@ -240,7 +240,8 @@ private:
       const std::uint32_t label = answers[i].label;
       float sum = 0.0f;
       for (; i < answers.size() && answers[i].label == label; ++i) sum += answers[i].score;
-      ranker.offer(key_of(sum / static_cast<float>(trees), label));
+      // + 0: a tiny negative mean may round to -0, and the order law has one zero.
+      ranker.offer(key_of(sum / static_cast<float>(trees) + 0.0f, label));
     }
   }
 
