@@ -40,13 +40,11 @@ void damage(Random& random, OwnedLayer& layer) {
   case 5: return flip(random, layer.feature);
   case 6: return flip(random, layer.offset);
   case 7: return flip(random, layer.words);
-  case 8: return flip(random, layer.slot_start);
-  case 9: return flip(random, layer.slot);
+  case 8: return flip(random, layer.index);
+  case 9: return flip(random, layer.column_index);
   default:
     flip(random, layer.column_start);
     flip(random, layer.column_feature);
-    flip(random, layer.column_slot_start);
-    flip(random, layer.column_slot);
   }
 }
 

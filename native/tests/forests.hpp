@@ -111,28 +111,27 @@ struct CscArrays {
 
 template <class T> void trim(std::vector<T>& array) { std::vector<T>(array.begin(), array.end()).swap(array); }
 
-// Hash slots for supports that `start` cuts out of `feature`.
-inline void hash_slots(const std::vector<std::uint64_t>& start, const std::vector<std::uint32_t>& feature,
-                       std::vector<std::uint64_t>& slot_start, std::vector<std::uint32_t>& slot) {
-  slot_start.assign(start.size(), 0);
-  for (std::size_t i = 1; i < start.size(); ++i) slot_start[i] = slot_start[i - 1] + slots_for(start[i] - start[i - 1]);
-  slot.assign(slot_start.back(), 0);
-  for (std::size_t i = 0; i + 1 < start.size(); ++i)
-    fill_slots(feature.data() + start[i], static_cast<std::uint32_t>(start[i + 1] - start[i]),
-               slot.data() + slot_start[i], static_cast<std::uint32_t>(slot_start[i + 1] - slot_start[i]));
+// The hash indices of the supports that `start` cuts out of `feature`.
+inline std::vector<std::uint32_t> hash_indices(const std::vector<std::uint64_t>& start,
+                                               const std::vector<std::uint32_t>& feature) {
+  std::vector<std::uint32_t> index(index_begin(start.back(), start.size() - 1), 0);
+  for (std::size_t n = 0; n + 1 < start.size(); ++n) {
+    const std::uint64_t begin = index_begin(start[n], n), end = index_begin(start[n + 1], n + 1);
+    fill_index(feature.data() + start[n], static_cast<std::uint32_t>(start[n + 1] - start[n]), index.data() + begin,
+               end - begin);
+  }
+  return index;
 }
 
 struct OwnedLayer {
   std::uint32_t nodes = 0;
-  std::vector<std::uint32_t> child_start, label, feature, offset, words, slot, column_feature, column_slot;
-  std::vector<std::uint64_t> row_start, word_start, slot_start, column_start, column_slot_start;
+  std::vector<std::uint32_t> child_start, label, feature, offset, words, index, column_feature, column_index;
+  std::vector<std::uint64_t> row_start, word_start, column_start;
   std::vector<float> bias, column_weight;
 
   LayerShape shape() const { return {nodes, child_start, label, bias}; }
-  ChunkWeights chunks() const { return {row_start, word_start, feature, offset, words, slot_start, slot}; }
-  ColumnWeights columns() const {
-    return {column_start, column_feature, column_weight, column_slot_start, column_slot};
-  }
+  ChunkWeights chunks() const { return {row_start, word_start, feature, offset, words, index}; }
+  ColumnWeights columns() const { return {column_start, column_feature, column_weight, column_index}; }
 };
 
 inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, unsigned threads = 1) {
@@ -153,13 +152,13 @@ inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, u
   own.offset.resize(own.row_start.back());
   own.words.resize(own.word_start.back() + kTailWords);
   builder.fill(own.row_start, own.word_start, own.feature, own.offset, own.words, workers);
-  hash_slots(own.row_start, own.feature, own.slot_start, own.slot);
+  own.index = hash_indices(own.row_start, own.feature);
   own.column_start.resize(own.nodes + std::size_t{1});
   CHECK(measure_columns(own.shape(), own.chunks(), own.column_start, workers));
   own.column_feature.resize(own.column_start.back());
   own.column_weight.resize(own.column_start.back());
   CHECK(fill_columns(own.shape(), own.chunks(), own.column_start, own.column_feature, own.column_weight, workers));
-  hash_slots(own.column_start, own.column_feature, own.column_slot_start, own.column_slot);
+  own.column_index = hash_indices(own.column_start, own.column_feature);
   return own;
 }
 
@@ -300,7 +299,7 @@ inline Answers plain_search(const PlainForest& forest, std::span<const Query> qu
     }
     std::sort(all.begin(), all.end(), ranks_before);
     for (std::uint32_t i = 0; i < k; ++i) {
-      answers.labels[q * k + i] = i < all.size() ? all[i].id : -1;
+      answers.labels[q * k + i] = i < all.size() ? std::int64_t{all[i].id} : -1;
       answers.scores[q * k + i] = i < all.size() ? all[i].score : -std::numeric_limits<float>::infinity();
     }
   }

@@ -61,7 +61,8 @@ TEST(trees_come_back_bit_for_bit) {
   for (int round = 0; round < 200; ++round) {
     Plan plan;
     plan.most_width = random.chance(0.5) ? 6 : 40;
-    for (const PlainLayer& layer : plain_forest(random, plan).trees[0]) CHECK(round_trip(layer, plan.features, 2));
+    const PlainForest forest = plain_forest(random, plan);
+    for (const PlainLayer& layer : forest.trees[0]) CHECK(round_trip(layer, plan.features, 2));
   }
 }
 

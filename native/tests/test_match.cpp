@@ -22,16 +22,14 @@ struct OwnedQuery {
 };
 
 struct OwnedSupport {
-  std::vector<std::uint32_t> feature, slot;
+  std::vector<std::uint32_t> feature, words;
 
   Support view() const {
-    return {feature.data(), static_cast<std::uint32_t>(feature.size()), slot.data(),
-            static_cast<std::uint32_t>(slot.size())};
+    return {feature.data(), static_cast<std::uint32_t>(feature.size()), words.data(), words.size()};
   }
   void index() {
-    slot.assign(slots_for(feature.size()), 0);
-    fill_slots(feature.data(), static_cast<std::uint32_t>(feature.size()), slot.data(),
-               static_cast<std::uint32_t>(slot.size()));
+    words.assign(index_begin(feature.size(), 1), 0);
+    fill_index(feature.data(), static_cast<std::uint32_t>(feature.size()), words.data(), words.size());
   }
 };
 
@@ -84,6 +82,20 @@ TEST(every_matcher_finds_the_common_features_in_rising_order) {
   }
 }
 
+TEST(marching_in_strides_finds_the_same) {
+  Random random;
+  for (int round = 0; round < 500; ++round) {
+    const OwnedQuery few(random, random.below(20), 3000), many(random, random.between(200, 2000), 3000);
+    OwnedSupport long_one{many.feature, {}}, short_one{few.feature, {}};
+    long_one.index();
+    short_one.index();
+    for (const Matcher matcher : kMatchers) {
+      CHECK(same(matches_of(matcher, few.view(), long_one.view(), 3000), matches_of(Matcher::dense, few.view(), long_one.view(), 3000)));
+      CHECK(same(matches_of(matcher, many.view(), short_one.view(), 3000), matches_of(Matcher::dense, many.view(), short_one.view(), 3000)));
+    }
+  }
+}
+
 TEST(matchers_stay_inside_damaged_supports) {
   Random random;
   for (int round = 0; round < 5000; ++round) {
@@ -93,10 +105,9 @@ TEST(matchers_stay_inside_damaged_supports) {
     for (std::uint32_t& f : support.feature) // unsorted, doubled, now and then outside
       f = random.chance(0.05) ? static_cast<std::uint32_t>(random.next()) : random.below(dimension);
     support.index();
-    for (std::uint32_t& s : support.slot) // slots may say anything, and none may be empty
-      if (random.chance(0.2)) s = static_cast<std::uint32_t>(random.next());
-    if (random.chance(0.1)) std::fill(support.slot.begin(), support.slot.end(), 0xffffffffu);
-    if (random.chance(0.1)) support.slot.resize(support.slot.size() / 2);
+    for (std::uint32_t& word : support.words) // an index may say anything, and no slot may be empty
+      if (random.chance(0.2)) word = static_cast<std::uint32_t>(random.next());
+    if (random.chance(0.1)) std::fill(support.words.begin(), support.words.end(), 0xffffffffu);
     for (const Matcher matcher : kMatchers)
       for (const Match& match : matches_of(matcher, query.view(), support.view(), dimension))
         CHECK(match.row < support.feature.size());
@@ -116,13 +127,14 @@ TEST(dense_reports_a_feature_outside_and_is_clean_afterwards) {
   CHECK(out[0].row == 0 && out[1].row == 1);
 }
 
-TEST(slots_find_every_row_of_large_supports) {
+TEST(a_hash_index_finds_every_row_of_large_supports) {
   Random random;
   for (const std::uint32_t rows : {1u, 2u, 3u, 255u, 256u, 257u, 70000u}) {
     const OwnedQuery all(random, rows, 1u << 24);
     OwnedSupport support{all.feature, {}};
     support.index();
-    CHECK(std::find(support.slot.begin(), support.slot.end(), 0u) != support.slot.end());
+    const HashIndex layout(rows, support.words.size());
+    CHECK(std::find(support.words.begin() + layout.filter_words, support.words.end(), 0u) != support.words.end());
     CHECK(matches_of(Matcher::hash, all.view(), support.view(), 1u << 24).size() == rows);
   }
 }
