@@ -223,7 +223,7 @@ private:
     const std::vector<Key>& ranked = ranker.ranked();
     for (std::uint32_t i = 0; i < k; ++i) {
       const bool there = i < ranked.size();
-      labels[i] = there ? id_of(ranked[i]) : -1;
+      labels[i] = there ? std::int64_t{id_of(ranked[i])} : -1;
       scores[i] = there ? score_of(ranked[i]) : -std::numeric_limits<float>::infinity();
     }
   }
