@@ -27,10 +27,23 @@ struct OneChunk {
   }
 };
 
+std::vector<Placed> placed(const Chunk& chunk, const std::vector<Match>& matches, std::size_t found) {
+  std::vector<Placed> rows;
+  for (std::size_t i = 0; i < found; ++i) rows.push_back({chunk.offset[matches[i].row], matches[i].value});
+  return rows;
+}
+
+std::int64_t accumulate(const Kernels& kernels, const Chunk& chunk, std::uint32_t width, const std::vector<Placed>& rows,
+                        std::vector<float>& z) {
+  z.assign(width <= kMaskWidth ? kMaskWidth : 65536, -7.0f);
+  return kernels.accumulate(chunk.words, chunk.word_count, width, 1, rows.data(),
+                            static_cast<std::uint32_t>(rows.size()), z.data());
+}
+
 // Every sibling's sum, through the kernel of an instruction set.
 std::vector<float> sums(const Kernels& kernels, const OneChunk& one, std::uint32_t width, const std::vector<Match>& matches) {
-  std::vector<float> z(width <= kMaskWidth ? kMaskWidth : 65536, -7.0f);
-  CHECK(kernels.accumulate(one.chunk, width, matches.data(), static_cast<std::uint32_t>(matches.size()), z.data()) >= 0);
+  std::vector<float> z;
+  CHECK(accumulate(kernels, one.chunk, width, placed(one.chunk, matches, matches.size()), z) >= 0);
   z.resize(width);
   return z;
 }
@@ -87,8 +100,8 @@ TEST(damaged_records_are_reported_or_harmless) {
     const std::uint32_t found = match_march(query, one.chunk.support, matches.data());
     bool first = true, sound = false;
     for (const Isa isa : isas_here()) {
-      std::vector<float> z(width <= kMaskWidth ? kMaskWidth : 65536);
-      const bool now = kernels_for(isa)->accumulate(one.chunk, width, matches.data(), found, z.data()) >= 0;
+      std::vector<float> z;
+      const bool now = accumulate(*kernels_for(isa), one.chunk, width, placed(one.chunk, matches, found), z) >= 0;
       CHECK(first || now == sound); // the verdict is the same on every machine
       first = false;
       sound = now;
