@@ -13,7 +13,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -87,8 +86,10 @@ private:
       work_[p] = entries * static_cast<double>(groups_of(p));
       total_work_ += work_[p];
     }
-    std::vector<std::size_t> order(parents);
-    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<std::size_t> order;
+    for (std::size_t p = 0; p < parents; ++p) {
+      if (!children_of(p).empty()) order.push_back(p);
+    }
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return work_[a] > work_[b]; });
     return order;
   }
