@@ -1,4 +1,4 @@
-"""Plain numpy beside the native trainer: brute-force optima, tree shapes and scoring, for the tests of training."""
+"""Plain numpy beside the native trainer: brute-force optima, tree shapes and scores to test training with."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ class Settings:
     branching:    children an inner node may have.
     max_leaf:     labels a node of the last inner layer may have.
     tree:         "balanced", "unbalanced" (wide and shallow), "random", "huffman", or your own parent list.
+    max_depth:    layers of an unbalanced tree at most, the last one then as wide as it must be; 0: no bound.
     trees:        how many trees, grown from different seeds, are averaged.
     vectors:      what labels are clustered by: "pifa", your label "features", or "pifa+features".
     loss:         "squared-hinge", "hinge" or "logistic".
@@ -47,6 +48,7 @@ class Settings:
     branching: int = 32
     max_leaf: int = 32
     tree: str | tuple[int, ...] = "balanced"
+    max_depth: int = 0
     trees: int = 1
     vectors: str = "pifa"
     loss: str = "squared-hinge"
@@ -97,7 +99,15 @@ PRESETS: dict[str, dict[str, Any]] = {
     "best": {"tree": "unbalanced", "branching": 128, "max_leaf": 128, "trees": 3},
 }
 
-_WHOLE_NUMBERS = {"branching": 2, "max_leaf": 1, "trees": 1, "beam": 1, "max_iter": 1, "top_weights": 0}
+_WHOLE_NUMBERS = {
+    "branching": 2,
+    "max_leaf": 1,
+    "max_depth": 0,
+    "trees": 1,
+    "beam": 1,
+    "max_iter": 1,
+    "top_weights": 0,
+}
 _REAL_NUMBERS = {  # name: (smallest, is the smallest itself left out?)
     "C": (0.0, True),
     "eps": (0.0, True),
@@ -117,9 +127,10 @@ def settings_for(preset: str = "balanced", **given: Any) -> Settings:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    lower = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
     everything = "the settings are " + ", ".join(known)
-    return f"did you mean {close[0]!r}? ({everything})" if close else everything
+    return f"did you mean {lower[close[0]]!r}? ({everything})" if close else everything
 
 
 def _one_of(name: str, value: object, wanted: tuple[str, ...]) -> None:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from beamwood.errors import SettingsError
 from beamwood.layers import Layer
 from beamwood.memory import available_bytes, estimated_bytes, refuse_if_too_big
+from beamwood.model import Model
 from beamwood.problem import Problem, checked_problem
 from beamwood.progress import Progress, Update, progress_for
 from beamwood.report import Report, Stopwatch, peak_bytes, version
 from beamwood.settings import Settings, settings_for
 from beamwood.weights import Ints, Match, Shape, layer_weights
-
-if TYPE_CHECKING:
-    from beamwood.model import Model
 
 _NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
 
@@ -47,6 +45,8 @@ def train(
     given as a keyword and wins over the preset. The result depends on the data, the settings and the seed,
     not on `threads`.
     """
+    if label_features is not None:
+        settings.setdefault("vectors", "pifa+features")
     chosen = settings_for(preset, **settings)
     threads = _checked_threads(threads)
     seed = _checked_seed(seed)
@@ -59,12 +59,14 @@ def train(
     without_rows = _warn_of_labels_without_rows(problem)
 
     watch = Stopwatch(progress_for(progress))
-    trees = [
-        _tree_layers(problem, shape, chosen, seed=tree_seed, threads=threads, watch=watch, tree=tree)
-        for tree, (shape, tree_seed) in enumerate(_grown(problem, chosen, seed, threads, watch))
-    ]
-    with watch.stage("model", problem.rows):
-        model = _model(trees, chosen, names=names, keys=keys)
+    members: list[Model] = []
+    nonzeros: list[tuple[int, ...]] = []
+    for tree, (shape, tree_seed) in enumerate(_grown(problem, chosen, seed, threads, watch)):
+        layers = _tree_layers(problem, shape, chosen, seed=tree_seed, threads=threads, watch=watch, tree=tree)
+        nonzeros.append(tuple(int(layer.weights.nnz) for layer in layers))
+        with watch.stage(_of("model", tree, chosen.trees), problem.rows):
+            members.append(_model(layers, chosen, names, keys))
+    model = members[0] if len(members) == 1 else Model.from_trees(members)
     report = Report(
         version=version(),
         seed=seed,
@@ -74,12 +76,13 @@ def train(
         labels=problem.labels,
         labels_without_rows=without_rows,
         seconds=tuple(watch.seconds),
-        nonzeros=tuple(tuple(int(layer.weights.nnz) for layer in tree) for tree in trees),
+        nonzeros=tuple(nonzeros),
         estimated_bytes=needed,
         peak_bytes=peak_bytes(),
         settings=chosen.to_dict(),
     )
-    return model.with_report(report)
+    model.report = report
+    return model
 
 
 def train_layers(
@@ -111,21 +114,30 @@ def _grown(
 
     with watch.stage("label vectors", problem.rows):
         vectors = label_vectors(
-            problem.X, problem.Y, label_features=problem.label_features, kind=settings.vectors
+            problem.X,
+            problem.Y,
+            kind=settings.vectors,
+            label_features=problem.label_features,
+            threads=threads,
+            interrupted=_never,
         )
     frequency = np.bincount(problem.Y.indices, minlength=problem.labels)
+    given = isinstance(settings.tree, tuple)
     grown = []
     for tree in range(settings.trees):
         tree_seed = seed + tree * _NEXT_TREE
         with watch.stage(_of("tree", tree, settings.trees), problem.labels):
             shape = grow(
                 vectors,
-                kind=settings.tree,
+                kind="given" if given else settings.tree,
+                parents=settings.tree if given else None,
                 branching=settings.branching,
                 max_leaf=settings.max_leaf,
+                max_depth=settings.max_depth or None,
                 seed=tree_seed,
                 threads=threads,
                 frequency=frequency,
+                interrupted=_never,
             )
         grown.append((shape, tree_seed))
     return grown
@@ -167,8 +179,6 @@ def _matcher(problem: Problem, settings: Settings, threads: int) -> Match | None
         return None
 
     def match(trained: Sequence[Layer]) -> Ints:
-        from beamwood.model import Model
-
         last = len(trained[-1].parent)
         layers = [
             *(_numbered_after(layer, last) for layer in trained[:-1]),
@@ -196,16 +206,17 @@ def _numbered_after(layer: Layer, last: int) -> Layer:
     return _bare(layer, np.where(np.asarray(layer.label) >= 0, np.asarray(layer.label) + last, -1))
 
 
-def _model(trees: list[list[Layer]], settings: Settings, *, names: Any, keys: Any) -> Model:
-    from beamwood.model import Model
+def _model(
+    layers: list[Layer], settings: Settings, names: Sequence[str] | None, keys: Sequence[str] | None
+) -> Model:
+    return Model.from_layers(
+        layers, activation=settings.activation, names=names, keys=keys, settings=settings.to_dict()
+    )
 
-    members = [
-        Model.from_layers(
-            layers, activation=settings.activation, names=names, keys=keys, settings=settings.to_dict()
-        )
-        for layers in trees
-    ]
-    return members[0] if len(members) == 1 else Model.from_trees(members)
+
+def _never() -> bool:
+    """Asked by native stages now and then: entering Python lets a pending Ctrl-C raise."""
+    return False
 
 
 def _of(stage: str, tree: int, trees: int) -> str:
@@ -238,8 +249,12 @@ def _check_fit(problem: Problem, settings: Settings) -> None:
         raise SettingsError(
             f"negatives_matrix is not used by negatives={settings.negatives!r}: set negatives='user'"
         )
-    if settings.vectors != "pifa" and problem.label_features is None:
-        raise SettingsError(f"vectors={settings.vectors!r} without label_features: pass them, or use 'pifa'")
+    if (settings.vectors == "pifa") != (problem.label_features is None):
+        found = "without" if problem.label_features is None else "with"
+        raise SettingsError(
+            f"vectors={settings.vectors!r} {found} label_features: 'features' and 'pifa+features' need them, "
+            "'pifa' does not read them"
+        )
     if settings.tree == "given":
         raise SettingsError("tree='given' only names a tree in a saved model: pass its parent list as tree")
 
