@@ -189,15 +189,13 @@ def columns_of(forest: Any, tree: int, layer: int, nodes: int, threads: int) -> 
     return start, feature, weight
 
 
-def slot_arrays(start: Array, feature: Array, threads: int) -> Sections:
+def hash_index(start: Array, feature: Array, threads: int) -> Array:
     """The hash index over the supports that `start` cuts out of `feature`."""
     if start[0] != 0 or (start[1:] < start[:-1]).any() or start[-1] > len(feature):
         raise FormatError("The model is damaged: its row offsets do not rise. Get a fresh copy of its file.")
-    slot_start = np.empty(len(start), np.uint64)
-    _core.slot_starts(start, slot_start)
-    slot = np.zeros(int(slot_start[-1]), np.uint32)
-    _core.fill_slots(start, feature, slot_start, slot, threads)
-    return {"slot_start": slot_start, "slot": slot}
+    index = np.zeros(_core.index_words(int(start[-1]), len(start) - 1), np.uint32)
+    _core.fill_index(start, feature, index, threads)
+    return index
 
 
 def layers_of(forest: Any, sections: Sections, tree: int, size: TreeSize, features: int) -> list[Layer]:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from beamwood import store
 from beamwood.activations import Activation
 from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of
-from beamwood.engine import Engine, Searcher, Stats, column_forest, forest_of, with_slots
+from beamwood.engine import Engine, Searcher, Stats, column_forest, forest_of, with_index
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.layers import Layer
 from beamwood.strings import StringTable
@@ -170,7 +170,7 @@ class Model:
         engine = replace(self._engine, **given)
         sections = self._sections
         if engine.matcher == "hash" and engine.layout != "column":
-            sections = with_slots(sections, self._shape.trees, _cores())
+            sections = with_index(sections, self._shape.trees, _cores())
         return Model(self._shape, sections, engine, self.report)
 
     @overload
@@ -189,7 +189,7 @@ class Model:
             k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
         if exact:
             self._check_exact()
-        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact)
+        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact, stats)
         return (labels, scores, self._searcher.stats(raw)) if stats else (labels, scores)
 
     def predict(self, X: Any, k: int = 10, beam: int = 10, threads: int = 1, *, exact: bool = False) -> Any:
@@ -259,7 +259,7 @@ class Model:
             "bytes_a_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,
             "engine": {"matcher": self._engine.matcher, "layout": self._engine.layout, "isa": self._engine.isa},
-            "has_hash_index": layer_name(0, 0, "slot_start") in self._sections,
+            "has_hash_index": layer_name(0, 0, "index") in self._sections,
             "settings": self.settings,
         }
 
@@ -268,7 +268,7 @@ class Model:
         return f"<beamwood.Model: {shape.labels:,} labels, {shape.features:,} features, {len(shape.trees)} tree{'s'[: len(shape.trees) > 1]}, {shape.activation.name}>"
 
 
-_WEIGHT_FIELDS = frozenset({"row_start", "word_start", "feature", "offset", "words", "slot_start", "slot"})
+_WEIGHT_FIELDS = frozenset({"row_start", "word_start", "feature", "offset", "words", "index"})
 
 
 def string_sections(names: Sequence[str] | None, keys: Sequence[str] | None, labels: int) -> Sections:

@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "beamwood/match.hpp"
+#include "beamwood/match_hash.hpp"
 #include "beamwood/parallel.hpp"
 #include "beamwood/tree.hpp"
 
@@ -44,10 +44,9 @@ struct ChunkWeights {
   std::span<const std::uint32_t> feature;    // a row
   std::span<const std::uint32_t> offset;     // a row
   std::span<const std::uint32_t> words;
-  std::span<const std::uint64_t> slot_start; // parents + 1; empty when there is no hash index
-  std::span<const std::uint32_t> slot;
+  std::span<const std::uint32_t> index;      // the hash indices of all chunks; empty when there are none
 
-  bool has_slots() const noexcept { return !slot_start.empty(); }
+  bool has_index() const noexcept { return !index.empty(); }
 
   // False when the offsets leave the arrays.
   bool at(std::uint32_t parent, Chunk& out) const noexcept {
@@ -60,13 +59,7 @@ struct ChunkWeights {
            offset.data() + row,
            words.data() + word,
            word_end - word};
-    if (has_slots()) {
-      const std::uint64_t slots = slot_start[parent], slots_end = slot_start[parent + 1];
-      if (slots > slots_end || slots_end > slot.size() || slots_end - slots > 0xffffffffu) return false;
-      out.support.slot = slot.data() + slots;
-      out.support.slot_count = static_cast<std::uint32_t>(slots_end - slots);
-    }
-    return true;
+    return !has_index() || attach_index(index, row, row_end, parent, out.support);
   }
 };
 

@@ -22,7 +22,7 @@ struct Kernels {
   std::int64_t (*accumulate)(const Chunk& chunk, std::uint32_t width, const Match* matches, std::uint32_t count,
                              float* z) noexcept;
 
-  // z and bias (may be null) to scores: activation, then combined with the parent's score. z and out may be the same.
+  // z and bias (may be null) to scores: activation, then combined with the parent's score. z and out must not overlap.
   void (*activate)(const Activation& activation, const float* z, const float* bias, std::uint32_t width, float parent,
                    float* out) noexcept;
 };
