@@ -36,9 +36,14 @@ public:
   TermTable(TermTable&&) = default;
   TermTable& operator=(TermTable&&) = default;
 
-  void prefetch(std::uint64_t hash) const noexcept { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
+  // Two steps towards a term whose cache misses may overlap with those of others.
+  void prefetch_slot(std::uint64_t hash) const noexcept { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
+  void prefetch_term(std::uint64_t hash) const noexcept {
+    const std::uint64_t slot = slots_[hash & (slots_.size() - 1)];
+    if (slot) __builtin_prefetch(&terms_[(slot & 0xFFFFFFFFu) - 1]);
+  }
 
-  // Adds `places` uses of a term; `texts` counts once for each different `text`.
+  // Adds one use of a term in text number `text`.
   void add(std::uint64_t hash, const char* bytes, std::size_t length, std::uint32_t text) {
     TermCount& term = find_or_make(hash, bytes, length);
     ++term.places;
@@ -184,12 +189,13 @@ private:
       Seen group[32];
       std::size_t waiting = 0;
       const auto flush = [&] {
-        for (const Seen& seen : std::span(group).first(std::exchange(waiting, 0)))
-          table.add(seen.hash, seen.bytes, seen.length, number);
+        const auto ready = std::span(group).first(std::exchange(waiting, 0));
+        for (const Seen& seen : ready) table.prefetch_term(seen.hash);
+        for (const Seen& seen : ready) table.add(seen.hash, seen.bytes, seen.length, number);
       };
       for_each_term(text, blocks_[block], desk.scratch, [&](const char* bytes, std::size_t length) {
         const std::uint64_t hash = term_hash(bytes, length);
-        table.prefetch(hash);
+        table.prefetch_slot(hash);
         group[waiting++] = {hash, bytes, length};
         if (waiting == std::size(group)) flush();
       });
