@@ -148,7 +148,7 @@ def test_every_character_is_python_s_unless_one_of_the_two_does_not_know_it() ->
         map(int, _core.unicode_version.split("."))
     )
     old = unicodedata.ucd_3_2_0
-    # A newer Python knows more characters; of those that are old in any version only a handful ever changed class.
+    # A newer Python knows more characters; of those known for long, only a handful ever changed class.
     changed = [code for code in different if old.category(chr(code)) != "Cn"]
     assert len(changed) < 20
     if not newer:
@@ -318,14 +318,20 @@ def test_wholly_wrong_arrays_are_format_errors() -> None:
     ):
         with pytest.raises(FormatError):
             FittedText.from_arrays(settings_, {**arrays, name: wrong})
-    for wrong_settings in ({}, {"blocks": [{"analyzer": "word"}]}, {"blocks": [{"ngram_range": [1, 1], "x": 1}]}):
+    for wrong_settings in (
+        {},
+        {"blocks": [{"analyzer": "word"}]},
+        {"blocks": [{"ngram_range": [1, 1], "x": 1}]},
+    ):
         with pytest.raises(FormatError):
             FittedText.from_arrays(wrong_settings, arrays)
     unknown = FittedText.from_arrays(settings_, {**arrays, "0/slots": full}).transform(["jazz"])
     assert unknown.nnz == 0
     for name, value in (("0/idf", np.nan), ("0/offsets", 2**40)):
         with pytest.raises(FormatError, match="damaged"):
-            FittedText.from_arrays(settings_, {**arrays, name: np.full_like(arrays[name], value)}).transform(TEXTS)
+            FittedText.from_arrays(settings_, {**arrays, name: np.full_like(arrays[name], value)}).transform(
+                TEXTS
+            )
 
 
 def test_a_fitted_text_serves_many_threads_at_once() -> None:
@@ -333,7 +339,8 @@ def test_a_fitted_text_serves_many_threads_at_once() -> None:
     wanted = fitted.transform(TEXTS * 50, threads=1)
     answers: list = []
     workers = [
-        threading.Thread(target=lambda: answers.append(fitted.transform(TEXTS * 50, threads=2))) for _ in range(6)
+        threading.Thread(target=lambda: answers.append(fitted.transform(TEXTS * 50, threads=2)))
+        for _ in range(6)
     ]
     for worker in workers:
         worker.start()

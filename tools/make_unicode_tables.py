@@ -17,7 +17,7 @@ LAST = 0x110000
 
 
 def flags_of(char: str) -> int:
-    """The classes of one character. Case classes are found by watching what they do to a capital sigma beside them."""
+    """The classes of one character; those of case show in what becomes of a capital sigma beside it."""
     word = WORD if char.isalnum() or char == "_" else 0
     space = SPACE if char.isspace() else 0
     if (char + SIGMA).lower().endswith(FINAL_SIGMA):
@@ -37,7 +37,7 @@ def record_of(char: str) -> tuple[int, int]:
 
 
 def two_stages(indices: list[int], size: int) -> tuple[list[int], list[int]]:
-    """Cuts the long list into pages of `size` and keeps each different page once: (page of each block, pages)."""
+    """Cuts a long list into pages of `size` and keeps each page once: (page of each block, pages)."""
     seen: dict[tuple[int, ...], int] = {}
     first = [
         seen.setdefault(tuple(indices[at : at + size]), len(seen)) for at in range(0, len(indices), size)
@@ -66,11 +66,12 @@ def main() -> None:
     assert max(first) < 1 << 16
     rows = ",\n".join(f"{{{delta},{flags}}}" for delta, flags in records)
     sys.stdout.write(
-        f"// Unicode {unicodedata.unidata_version} as Python {sys.version_info[0]}.{sys.version_info[1]} sees it: "
-        "made by tools/make_unicode_tables.py, not by hand.\n"
+        f"// Unicode {unicodedata.unidata_version} as Python {sys.version_info[0]}.{sys.version_info[1]} "
+        "sees it: made by tools/make_unicode_tables.py, not by hand.\n"
         "// clang-format off\n#pragma once\n#include <cstdint>\n\nnamespace beamwood::unicode {\n\n"
         f'inline constexpr const char* version = "{unicodedata.unidata_version}";\n'
-        f"enum Flag : std::uint8_t {{ word = {WORD}, space = {SPACE}, cased = {CASED}, ignorable = {IGNORABLE} }};\n"
+        f"enum Flag : std::uint8_t {{ word = {WORD}, space = {SPACE}, "
+        f"cased = {CASED}, ignorable = {IGNORABLE} }};\n"
         "struct Record { std::int32_t lower; std::uint8_t flags; };\n"
         f"inline constexpr Record records[{len(records)}] = {{\n{rows}\n}};\n"
         + array("std::uint16_t", "page_of", first)

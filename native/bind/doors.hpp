@@ -15,3 +15,4 @@ template <class T> using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::dev
 void bind_engine(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_text(nb::module_& m);
+void bind_readers(nb::module_& m);

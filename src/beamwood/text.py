@@ -1,7 +1,11 @@
-"""text.py — strings in, sparse float32 rows out: TF-IDF over words or runs of letters, in blocks side by side.
+"""text.py — strings in, sparse float32 rows out: TF-IDF of words or runs of letters, blocks side by side.
 
 The words, weights and options are scikit-learn's (`TfidfVectorizer`), so a fitted one can be brought in with
-`TextFeatures.from_sklearn`. Loops are native; what is fitted is a handful of flat arrays that may be memory-mapped.
+`TextFeatures.from_sklearn`. Loops are native; what is fitted is a handful of flat arrays, fit to be mapped.
+
+Words and lower case are those of the Unicode version in `_core.unicode_version`, the same on every Python, so
+that a model answers the same everywhere. A Python that knows a newer Unicode (3.11: 14.0, 3.12: 15.0,
+3.13: 15.1, 3.14: 16.0) takes characters that are new in it for letters where this module sees none.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -30,10 +34,10 @@ _LONGEST_RUN = 1_000
 class TextBlock:
     """How one block of columns is made from a text. Names and defaults are those of `TfidfVectorizer`.
 
-    analyzer:     "word", or "char_wb": runs of letters inside white-space separated words, padded with one space.
+    analyzer:     "word", or "char_wb": runs of letters inside words (split at white space, padded by one).
     ngram_range:  shortest and longest run, in words or letters.
-    single_letters: words of one letter count too (token_pattern r"(?u)\\b\\w+\\b" instead of r"(?u)\\b\\w\\w+\\b").
-    min_df, max_df: a term stays when it is in at least / at most this many texts (int) or this share of them (float).
+    single_letters: words of one letter count too (token_pattern r"(?u)\\b\\w+\\b").
+    min_df, max_df: keep terms in at least / at most so many texts (int), or that share of them (float).
     max_features: keep this many of the most frequent terms.
     binary:       count a term once a text.
     sublinear_tf: 1 + log(count) instead of the count.
@@ -64,7 +68,9 @@ class TextBlock:
         _check_df("min_df", self.min_df)
         _check_df("max_df", self.max_df)
         if self.max_features is not None and not (_is_int(self.max_features) and self.max_features >= 1):
-            raise SettingsError(f"max_features is {self.max_features!r}; give a whole number from 1 on, or None")
+            raise SettingsError(
+                f"max_features is {self.max_features!r}; give a whole number from 1 on, or None"
+            )
         for name in ("lowercase", "single_letters", "binary", "sublinear_tf", "use_idf", "smooth_idf"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise SettingsError(f"{name} is {getattr(self, name)!r}; give True or False")
@@ -82,7 +88,7 @@ class TextFeatures(TextBlock):
     """How texts become features: one block described by the fields themselves, or several listed in `blocks`.
 
     TextFeatures(ngram_range=(1, 2), min_df=2)
-    TextFeatures(blocks=(TextBlock(), TextBlock(analyzer="char_wb", ngram_range=(3, 5), max_features=100_000)))
+    TextFeatures(blocks=(TextBlock(), TextBlock(analyzer="char_wb", ngram_range=(3, 5), min_df=3)))
     """
 
     blocks: tuple[TextBlock, ...] = ()
@@ -92,9 +98,13 @@ class TextFeatures(TextBlock):
         super().__post_init__()
         object.__setattr__(self, "blocks", tuple(self.blocks))
         if any(type(block) is not TextBlock for block in self.blocks):
-            raise SettingsError("blocks holds something that is not a TextBlock; write blocks=(TextBlock(…), …)")
+            raise SettingsError(
+                "blocks holds something that is not a TextBlock; write blocks=(TextBlock(…), …)"
+            )
         if self.blocks and self.one_block() != TextBlock():
-            raise SettingsError("both blocks and fields of a single block were given; put the fields into a TextBlock")
+            raise SettingsError(
+                "both blocks and fields of a single block were given; put the fields into a TextBlock"
+            )
 
     def one_block(self) -> TextBlock:
         """The block that the fields themselves describe."""
@@ -105,7 +115,7 @@ class TextFeatures(TextBlock):
         return self.blocks or (self.one_block(),)
 
     def fit(self, texts: Iterable[str], threads: int | None = None) -> FittedText:
-        """Learns vocabulary and weights. Texts may be any iterable of str and are read once, a few thousand at a time."""
+        """Learns vocabulary and weights from any iterable of str, read once, some thousands at a time."""
         blocks = self.each()
         counter = _core.TermCounter(tuple(block._term_rules() for block in blocks))
         workers = _workers(threads)
@@ -118,7 +128,7 @@ class TextFeatures(TextBlock):
 
     @staticmethod
     def from_sklearn(vectorizer: Any) -> FittedText:
-        """Takes over a fitted scikit-learn TfidfVectorizer or CountVectorizer, or a FeatureUnion or list of them."""
+        """Takes over a fitted TfidfVectorizer or CountVectorizer, or a FeatureUnion or list of them."""
         from beamwood.interop.sklearn_text import read_blocks
 
         pairs = read_blocks(vectorizer)
@@ -128,17 +138,23 @@ class TextFeatures(TextBlock):
 class FittedText:
     """Turns texts into rows; made by `TextFeatures.fit`. Never changes, and may be used from many threads."""
 
-    def __init__(self, blocks: tuple[TextBlock, ...], arrays: tuple[dict[str, npt.NDArray[Any]], ...]) -> None:
-        """Takes blocks with their arrays (terms, offsets, slots, idf each); reads none of the arrays' pages."""
+    def __init__(
+        self, blocks: tuple[TextBlock, ...], arrays: tuple[dict[str, npt.NDArray[Any]], ...]
+    ) -> None:
+        """Takes blocks with their arrays (terms, offsets, slots, idf); reads none of the arrays' pages."""
         self._blocks = blocks
         self._arrays = arrays
         rows = zip(blocks, arrays, strict=True)
         try:
             self._vectorizer = _core.Vectorizer(
-                tuple((b._term_rules(), b._weigh_rules(), *(a[name] for name in ARRAY_NAMES)) for b, a in rows)
+                tuple(
+                    (b._term_rules(), b._weigh_rules(), *(a[name] for name in ARRAY_NAMES)) for b, a in rows
+                )
             )
         except ValueError as error:
-            raise FormatError(f"{error}; fit the text features again or restore the file from a copy") from error
+            raise FormatError(
+                f"{error}; fit the text features again or restore the file from a copy"
+            ) from error
 
     @property
     def vectorizer(self) -> Any:
@@ -163,7 +179,8 @@ class FittedText:
         """One row a text: csr float32 with rising ids. A text without a known term gives an empty row."""
         workers = _workers(threads)
         parts = [
-            _native_on_texts(self._vectorizer.transform, part, first, workers) for first, part in _parts(texts)
+            _native_on_texts(self._vectorizer.transform, part, first, workers)
+            for first, part in _parts(texts)
         ]
         lengths = _joined([part[0] for part in parts], np.int64)
         indices = _joined([part[1] for part in parts], np.uint32).view(np.int32)
@@ -172,7 +189,9 @@ class FittedText:
         indptr = np.zeros(len(lengths) + 1, dtype=index)
         np.cumsum(lengths, out=indptr[1:])
         rows = sp.csr_matrix(
-            (values, indices.astype(index, copy=False), indptr), shape=(len(lengths), self.columns), copy=False
+            (values, indices.astype(index, copy=False), indptr),
+            shape=(len(lengths), self.columns),
+            copy=False,
         )
         rows.has_sorted_indices = True
         rows.has_canonical_format = True
@@ -183,8 +202,7 @@ class FittedText:
         terms: list[str] = []
         for arrays in self._arrays:
             blob, offsets = arrays["terms"].tobytes(), arrays["offsets"].tolist()
-            pairs = zip(offsets, offsets[1:], strict=False)
-            terms += [blob[start:end].decode("utf-8", "surrogatepass") for start, end in pairs]
+            terms += [blob[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets)]
         return terms
 
     def settings(self) -> dict[str, Any]:
@@ -197,15 +215,19 @@ class FittedText:
 
     @staticmethod
     def from_arrays(settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> FittedText:
-        """The inverse of `settings()` and `arrays()`. The arrays are used in place, mapped ones stay on disk."""
+        """The inverse of `settings()` and `arrays()`. Arrays are used in place; mapped ones stay on disk."""
         try:
             blocks = tuple(_block_from(block) for block in settings["blocks"])
         except (KeyError, TypeError, SettingsError) as error:
-            raise FormatError(f"the text settings cannot be read: {error}; restore the file from a copy") from error
+            raise FormatError(
+                f"the text settings cannot be read: {error}; restore the file from a copy"
+            ) from error
         taken = []
         for number in range(len(blocks)):
             named = {name: arrays.get(f"{number}/{name}") for name in ARRAY_NAMES}
-            taken.append({name: _checked_array(f"{number}/{name}", name, array) for name, array in named.items()})
+            taken.append(
+                {name: _checked_array(f"{number}/{name}", name, array) for name, array in named.items()}
+            )
         return FittedText(blocks, tuple(taken))
 
 
@@ -228,7 +250,7 @@ def _fit_block(counter: Any, number: int, block: TextBlock) -> dict[str, npt.NDA
         )
     terms, offsets, texts, places = counter.finish(number, float(fewest), float(most))
     if block.max_features is not None and len(texts) > block.max_features:
-        # scikit-learn's own words, so that ties fall as they do there: numpy's default sort, columns in term order.
+        # As in scikit-learn, so that ties fall as they do there: numpy's default sort, columns in term order.
         keep = np.sort((-(texts if block.binary else places)).argsort()[: block.max_features])
         terms, offsets = _taken(terms, offsets, keep)
         texts = texts[keep]
@@ -275,7 +297,8 @@ def _native_on_texts(call: Any, part: list[str], first: int, workers: int) -> An
             if not isinstance(text, str):
                 found = f"{type(text).__name__} ({text!r:.40})"
                 raise DataError(
-                    f"text {first + number} is a {found}; every text must be a str (decode bytes, fill missing texts with '')"
+                    f"text {first + number} is a {found}; every text must be a str "
+                    "(decode bytes, fill missing texts with '')"
                 ) from None
         raise
 
@@ -308,7 +331,8 @@ def _checked_range(ngram_range: Any) -> tuple[int, int]:
     except (TypeError, ValueError):
         pass
     raise SettingsError(
-        f"ngram_range is {ngram_range!r}; give (shortest, longest) with 1 <= shortest <= longest <= {_LONGEST_RUN}"
+        f"ngram_range is {ngram_range!r}; "
+        f"give (shortest, longest) with 1 <= shortest <= longest <= {_LONGEST_RUN}"
     )
 
 
@@ -317,7 +341,9 @@ def _check_df(name: str, df: Any) -> None:
         return
     if isinstance(df, (float, np.floating)) and 0.0 <= df <= 1.0:
         return
-    raise SettingsError(f"{name} is {df!r}; give a number of texts (int from 1 on) or a share of them (float in 0..1)")
+    raise SettingsError(
+        f"{name} is {df!r}; give a number of texts (int from 1 on) or a share of them (float in 0..1)"
+    )
 
 
 def _is_int(value: Any) -> bool:
