@@ -154,6 +154,9 @@ Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_vie
     transform_task(vectorizer, texts.subspan(from, count), scratch[worker], parts[task]);
   });
   Rows all;
+  std::size_t total = 0;
+  for (const Rows& part : parts) total += part.ids.size();
+  all.ids.reserve(total), all.values.reserve(total), all.lengths.reserve(texts.size());
   for (Rows& part : parts) {
     all.lengths.insert(all.lengths.end(), part.lengths.begin(), part.lengths.end());
     all.ids.insert(all.ids.end(), part.ids.begin(), part.ids.end());

@@ -68,6 +68,8 @@ private:
       vocabulary_.advance(wanted.probe);
       if (wanted.probe.id < Vocabulary::damaged) vocabulary_.prefetch_term(wanted.probe.id);
     }
+    for (const Wanted& wanted : group)
+      if (wanted.probe.id < Vocabulary::damaged) vocabulary_.prefetch_bytes(wanted.probe.id);
     for (const Wanted& wanted : group) {
       const std::uint64_t id = vocabulary_.settle(wanted.probe, wanted.bytes, wanted.length);
       if (id < Vocabulary::damaged) found_.push_back(static_cast<std::uint32_t>(id));

@@ -97,6 +97,9 @@ public:
     __builtin_prefetch(&offsets_[id]);
     if (!idf_.empty()) __builtin_prefetch(&idf_[id]);
   }
+  void prefetch_bytes(std::uint64_t id) const noexcept {
+    if (const std::uint64_t from = offsets_[id]; from < terms_.size()) __builtin_prefetch(&terms_[from]);
+  }
 
   static constexpr std::uint64_t absent = ~std::uint64_t{0}, damaged = absent - 1;
 
