@@ -154,7 +154,7 @@ def run_subject(one: Subject, given: argparse.Namespace) -> dict[str, Any]:
 
 
 def claims(found: dict[str, Any]) -> list[list[Any]]:
-    """What, measured, asked for, met. Times as fast is the ratio of medians, and in brackets of best rounds."""
+    """What, measured, asked for, met. Times as fast: ratio of medians, in brackets that of best rounds."""
     batch, online, space = found["batch"], found["online"], found["memory"]
     best = min((online[f"libpecos {kind}"] for kind in THEIRS), key=lambda t: t.median)
     pairs = [

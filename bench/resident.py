@@ -35,7 +35,7 @@ def main() -> None:
     path, matcher = sys.argv[1:]
     before = resident()
     model = bw.load(path, verify=True).using(matcher=matcher, layout="chunk")
-    query = sp.csr_matrix(([1.0], [0], [0, 1]), shape=(1, model.features), dtype=np.float32)
+    query = sp.csr_matrix(([1.0], [0], [0, 1]), shape=(1, model.n_features), dtype=np.float32)
     model.topk(query, k=10, beam=10, threads=1)
     print(resident() - before)
 

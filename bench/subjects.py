@@ -77,11 +77,12 @@ def subject(name: str, branching: int = 32, data: Path | None = None) -> Subject
 
 
 def generated_layers(name: str, branching: int) -> list[Layer]:
-    """Weights of the size and shape that training on a generated subject gives, without training."""
-    size = GENERATED[name]
-    return generate.model_layers(
-        size["labels"], size["features"], branching, nnz_per_label=NNZ_PER_LABEL[name], seed=0
-    )
+    """Weights of the size and shape that training on a generated subject gives, without training.
+
+    With two children a parent, trained columns have half as many non-zeros as with eight or 32.
+    """
+    size, nnz = GENERATED[name], NNZ_PER_LABEL[name] * min(1.0, branching / 4)
+    return generate.model_layers(size["labels"], size["features"], branching, nnz_per_label=nnz, seed=0)
 
 
 def _generated(name: str) -> Path:
