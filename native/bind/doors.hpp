@@ -1,4 +1,4 @@
-// What the doors in native/bind share: the array types that may cross, one function a room.
+// What the doors in native/bind share: the array types that may cross, and workers that listen to Ctrl-C.
 #pragma once
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -6,11 +6,32 @@
 #include <nanobind/ndarray.h>
 #pragma GCC diagnostic pop
 
+#include <chrono>
+#include <span>
+
+#include "beamwood/parallel.hpp"
+
 namespace nb = nanobind;
 
 // A contiguous one-dimensional array that native code only reads, or one that Python allocated for it to fill.
 template <class T> using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T> std::span<const T> view(const In<T>& array) { return {array.data(), array.shape(0)}; }
+template <class T> std::span<T> view(const Out<T>& array) { return {array.data(), array.shape(0)}; }
+
+// Workers whose caller asks Python for signals, some twenty times a second. Call it with the GIL, work without.
+// After Ctrl-C the Python error is set and `Interrupted` ends the call; module.cpp hands the error on.
+inline beamwood::Workers python_workers(unsigned threads) {
+  using Clock = std::chrono::steady_clock;
+  return {threads, [last = Clock::now()]() mutable {
+            const auto now = Clock::now();
+            if (now - last < std::chrono::milliseconds(50)) return false;
+            last = now;
+            const nb::gil_scoped_acquire gil;
+            return PyErr_CheckSignals() != 0;
+          }};
+}
 
 void bind_engine(nb::module_& m);
 void bind_training(nb::module_& m);

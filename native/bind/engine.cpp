@@ -1,4 +1,347 @@
-// The door of the engine room.
+// The door of the engine: forests over arrays that Python owns, the builders of their layouts, and search.
 #include "doors.hpp"
 
-void bind_engine(nb::module_&) {}
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+#include <tuple>
+
+#include "beamwood/exact.hpp"
+#include "beamwood/xxh3.hpp"
+
+using namespace beamwood;
+
+namespace {
+
+using U32 = In<std::uint32_t>;
+using U64 = In<std::uint64_t>;
+using F32 = In<float>;
+using AnyIndex = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Calls never share scratch memory: each takes a search from here and gives it back. What is kept grows to the
+// number of calls that ran at once.
+template <class T> class Shelf {
+public:
+  class Loan {
+  public:
+    explicit Loan(Shelf& shelf) : shelf_(shelf), item_(shelf.take()) {}
+    ~Loan() { shelf_.give(std::move(item_)); }
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+    T* operator->() const noexcept { return item_.get(); }
+
+  private:
+    Shelf& shelf_;
+    std::unique_ptr<T> item_;
+  };
+
+private:
+  std::unique_ptr<T> take() {
+    std::lock_guard guard(lock_);
+    if (items_.empty()) return std::make_unique<T>();
+    auto item = std::move(items_.back());
+    items_.pop_back();
+    return item;
+  }
+  void give(std::unique_ptr<T> item) {
+    std::lock_guard guard(lock_);
+    items_.push_back(std::move(item));
+  }
+
+  std::mutex lock_;
+  std::vector<std::unique_ptr<T>> items_;
+};
+
+struct CallScratch {
+  QueryBatch batch;
+  BeamSearch beam;
+};
+
+struct PyForest {
+  Forest forest;
+  std::vector<std::shared_ptr<void>> owners; // keeps the arrays that the spans look at
+  Shelf<CallScratch> shelf;
+
+  template <class... Arrays> void keep(const Arrays&... arrays) {
+    (owners.push_back(std::make_shared<Arrays>(arrays)), ...);
+  }
+};
+
+bool consistent(const LayerShape& shape, std::uint32_t parents) {
+  return shape.child_start.size() == static_cast<std::size_t>(parents) + 1 &&
+         (shape.label.empty() || shape.label.size() == shape.nodes) &&
+         (shape.bias.empty() || shape.bias.size() == shape.nodes);
+}
+
+// The one check that memory safety needs of whole arrays; what they contain is checked when it is followed.
+void add_layer(PyForest& self, std::uint32_t tree, std::uint32_t nodes, const U32& child_start, const U32& label,
+               const F32& bias) {
+  if (tree > self.forest.trees.size()) throw nb::index_error("trees are added in order");
+  if (tree == self.forest.trees.size()) self.forest.trees.emplace_back();
+  auto& layers = self.forest.trees[tree].layers;
+  TreeLayer layer;
+  layer.shape = {nodes, view(child_start), view(label), view(bias)};
+  if (!consistent(layer.shape, layers.empty() ? 1 : layers.back().shape.nodes))
+    throw nb::value_error("the arrays of a layer's shape do not fit each other");
+  layers.push_back(layer);
+  self.keep(child_start, label, bias);
+}
+
+TreeLayer& last_layer(PyForest& self) {
+  if (self.forest.trees.empty()) throw nb::index_error("add a layer first");
+  return self.forest.trees.back().layers.back();
+}
+
+void set_chunks(PyForest& self, const U64& row_start, const U64& word_start, const U32& feature, const U32& offset,
+                const U32& words, const U64& slot_start, const U32& slot) {
+  TreeLayer& layer = last_layer(self);
+  const std::size_t starts = layer.shape.child_start.size();
+  const ChunkWeights chunks{view(row_start), view(word_start), view(feature), view(offset),
+                            view(words),     view(slot_start), view(slot)};
+  if (chunks.row_start.size() != starts || chunks.word_start.size() != starts ||
+      chunks.feature.size() != chunks.offset.size() || chunks.words.size() < kTailWords ||
+      (chunks.has_slots() && chunks.slot_start.size() != starts))
+    throw nb::value_error("the arrays of a layer's chunks do not fit each other");
+  layer.chunks = chunks;
+  self.keep(row_start, word_start, feature, offset, words, slot_start, slot);
+}
+
+void set_columns(PyForest& self, const U64& start, const U32& feature, const F32& weight, const U64& slot_start,
+                 const U32& slot) {
+  TreeLayer& layer = last_layer(self);
+  const std::size_t starts = static_cast<std::size_t>(layer.shape.nodes) + 1;
+  const ColumnWeights columns{view(start), view(feature), view(weight), view(slot_start), view(slot)};
+  if (columns.start.size() != starts || columns.feature.size() != columns.weight.size() ||
+      (columns.has_slots() && columns.slot_start.size() != starts))
+    throw nb::value_error("the arrays of a layer's columns do not fit each other");
+  layer.columns = columns;
+  self.keep(start, feature, weight, slot_start, slot);
+}
+
+template <class Offset>
+RowCheck check_rows(QueryBatch& batch, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
+                    std::uint32_t dimension) {
+  const std::span<const Offset> starts{static_cast<const Offset*>(offsets.data()), offsets.shape(0)};
+  if (features.dtype() == nb::dtype<std::int32_t>())
+    return batch.checked(starts, std::span{static_cast<const std::int32_t*>(features.data()), features.shape(0)},
+                         view(values), dimension);
+  return batch.checked(starts, std::span{static_cast<const std::int64_t*>(features.data()), features.shape(0)},
+                       view(values), dimension);
+}
+
+RowCheck check_rows(QueryBatch& batch, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
+                    std::uint32_t dimension) {
+  const auto known = [](const AnyIndex& a) {
+    return a.dtype() == nb::dtype<std::int32_t>() || a.dtype() == nb::dtype<std::int64_t>();
+  };
+  if (!known(offsets) || !known(features)) throw nb::type_error("row offsets and feature ids are int32 or int64");
+  return offsets.dtype() == nb::dtype<std::int32_t>()
+             ? check_rows<std::int32_t>(batch, offsets, features, values, dimension)
+             : check_rows<std::int64_t>(batch, offsets, features, values, dimension);
+}
+
+constexpr int kDamaged = 5; // after the kinds of RowFault
+
+using Choice = std::tuple<std::uint32_t, std::uint32_t, int, double, double, double, double>;
+using Stats = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::vector<Choice>>;
+
+std::vector<Choice> choices_of(const BeamSearch& search) {
+  std::vector<Choice> out;
+  for (const LayerChoice& c : search.choices)
+    out.emplace_back(c.tree, c.layer, static_cast<int>(c.matcher), c.statistics.blocks, c.statistics.chunks,
+                     c.statistics.rows, c.statistics.query_nonzeros);
+  return out;
+}
+
+// (fault, row, place, stats): fault 0 is success, 1 to 4 are RowFaults of the queries, 5 is a damaged model.
+std::tuple<int, std::int64_t, std::int64_t, Stats>
+topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
+     const nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& labels,
+     const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& scores, std::uint32_t beam, unsigned threads,
+     int matcher, int isa, bool exact, bool sort_blocks) {
+  SearchOptions options;
+  options.k = static_cast<std::uint32_t>(labels.shape(1));
+  options.beam = beam;
+  options.choose = matcher < 0;
+  if (matcher >= 0) options.matcher = static_cast<Matcher>(matcher);
+  options.isa = static_cast<Isa>(isa);
+  options.sort_blocks = sort_blocks;
+  const Workers workers = python_workers(threads);
+  std::tuple<int, std::int64_t, std::int64_t, Stats> result;
+  auto& [fault, row, place, stats] = result;
+  {
+    const nb::gil_scoped_release released;
+    const auto begin = std::chrono::steady_clock::now();
+    const FloatMode mode;
+    const Shelf<CallScratch>::Loan scratch(self.shelf);
+    const RowCheck check = check_rows(scratch->batch, offsets, features, values, self.forest.features);
+    fault = static_cast<int>(check.fault);
+    row = check.row;
+    place = check.at;
+    const auto queries = scratch->batch.queries();
+    if (fault != 0) return result;
+    if (queries.size() != labels.shape(0) || queries.size() != scores.shape(0) || scores.shape(1) != options.k)
+      throw nb::value_error("results do not have a row for each query");
+    Work work;
+    bool sound;
+    if (exact) {
+      ExactSearch search;
+      sound = search.run(self.forest, queries, options, workers, labels.data(), scores.data());
+      work = search.work;
+    } else {
+      sound = scratch->beam.run(self.forest, queries, options, workers, labels.data(), scores.data());
+      work = scratch->beam.work;
+      std::get<4>(stats) = choices_of(scratch->beam);
+    }
+    if (!sound) fault = kDamaged;
+    std::get<0>(stats) = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
+    std::get<1>(stats) = work.blocks;
+    std::get<2>(stats) = work.rows;
+    std::get<3>(stats) = work.bytes;
+  }
+  return result;
+}
+
+Columns columns_of(const In<std::int64_t>& start, const In<std::int32_t>& feature, const F32& weight,
+                   const U32& column_of) {
+  return {view(start), view(feature), view(weight), view(column_of)};
+}
+
+void bind_forest(nb::module_& m) {
+  nb::class_<PyForest>(m, "Forest", "A model as the engine sees it. Immutable once its layers are set.")
+      .def(
+          "__init__",
+          [](PyForest* self, std::uint32_t features, std::uint32_t labels, int activation, int power, int path,
+             int layout) {
+            new (self) PyForest;
+            self->forest.features = features;
+            self->forest.labels = labels;
+            self->forest.activation = {static_cast<ActivationKind>(activation), static_cast<std::uint8_t>(power),
+                                       static_cast<Path>(path)};
+            self->forest.layout = static_cast<Layout>(layout);
+          },
+          nb::arg("features"), nb::arg("labels"), nb::arg("activation"), nb::arg("power"), nb::arg("path"),
+          nb::arg("layout"))
+      .def("add_layer", &add_layer, nb::arg("tree"), nb::arg("nodes"), nb::arg("child_start"), nb::arg("label"),
+           nb::arg("bias"))
+      .def("set_chunks", &set_chunks, nb::arg("row_start"), nb::arg("word_start"), nb::arg("feature"),
+           nb::arg("offset"), nb::arg("words"), nb::arg("slot_start"), nb::arg("slot"))
+      .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("slot_start"),
+           nb::arg("slot"))
+      .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
+           nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"),
+           nb::arg("exact"), nb::arg("sort_blocks"))
+      .def(
+          "measure_columns",
+          [](PyForest& self, std::uint32_t tree, std::uint32_t layer, const Out<std::uint64_t>& start,
+             unsigned threads) {
+            const TreeLayer& from = self.forest.trees.at(tree).layers.at(layer);
+            if (start.shape(0) != static_cast<std::size_t>(from.shape.nodes) + 1) throw nb::value_error("wrong size");
+            const Workers workers = python_workers(threads);
+            const nb::gil_scoped_release released;
+            return measure_columns(from.shape, from.chunks, view(start), workers);
+          },
+          nb::arg("tree"), nb::arg("layer"), nb::arg("start"), nb::arg("threads"))
+      .def(
+          "fill_columns",
+          [](PyForest& self, std::uint32_t tree, std::uint32_t layer, const U64& start,
+             const Out<std::uint32_t>& feature, const Out<float>& weight, unsigned threads) {
+            const TreeLayer& from = self.forest.trees.at(tree).layers.at(layer);
+            if (start.shape(0) != static_cast<std::size_t>(from.shape.nodes) + 1 ||
+                feature.shape(0) != start.data()[start.shape(0) - 1] || weight.shape(0) != feature.shape(0))
+              throw nb::value_error("wrong size");
+            const Workers workers = python_workers(threads);
+            const nb::gil_scoped_release released;
+            return fill_columns(from.shape, from.chunks, view(start), view(feature), view(weight), workers);
+          },
+          nb::arg("tree"), nb::arg("layer"), nb::arg("start"), nb::arg("feature"), nb::arg("weight"),
+          nb::arg("threads"));
+}
+
+void bind_builders(nb::module_& m) {
+  m.def(
+      "measure_chunks",
+      [](const U32& child_start, const In<std::int64_t>& start, const In<std::int32_t>& feature, const F32& weight,
+         const U32& column_of, std::uint32_t features, const Out<std::uint64_t>& row_start,
+         const Out<std::uint64_t>& word_start, unsigned threads) {
+        const Workers workers = python_workers(threads);
+        const nb::gil_scoped_release released;
+        ChunkBuilder builder(view(child_start), columns_of(start, feature, weight, column_of), features);
+        builder.measure(view(row_start), view(word_start), workers);
+        return ChunkBuilder::fits(view(word_start));
+      },
+      nb::arg("child_start"), nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("column_of"),
+      nb::arg("features"), nb::arg("row_start"), nb::arg("word_start"), nb::arg("threads"),
+      "Counts the rows and words of each chunk. False: a chunk is too large for 32-bit offsets.");
+  m.def(
+      "fill_chunks",
+      [](const U32& child_start, const In<std::int64_t>& start, const In<std::int32_t>& feature, const F32& weight,
+         const U32& column_of, std::uint32_t features, const U64& row_start, const U64& word_start,
+         const Out<std::uint32_t>& row_feature, const Out<std::uint32_t>& row_offset, const Out<std::uint32_t>& words,
+         unsigned threads) {
+        const Workers workers = python_workers(threads);
+        const nb::gil_scoped_release released;
+        ChunkBuilder builder(view(child_start), columns_of(start, feature, weight, column_of), features);
+        builder.fill(view(row_start), view(word_start), view(row_feature), view(row_offset), view(words), workers);
+      },
+      nb::arg("child_start"), nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("column_of"),
+      nb::arg("features"), nb::arg("row_start"), nb::arg("word_start"), nb::arg("row_feature"), nb::arg("row_offset"),
+      nb::arg("words"), nb::arg("threads"));
+  m.def(
+      "slot_starts",
+      [](const U64& start, const Out<std::uint64_t>& slot_start) {
+        slot_start.data()[0] = 0;
+        for (std::size_t i = 0; i + 1 < start.shape(0); ++i)
+          slot_start.data()[i + 1] = slot_start.data()[i] + slots_for(start.data()[i + 1] - start.data()[i]);
+      },
+      nb::arg("start"), nb::arg("slot_start"));
+  m.def(
+      "fill_slots",
+      [](const U64& start, const U32& feature, const U64& slot_start, const Out<std::uint32_t>& slot,
+         unsigned threads) {
+        const Workers workers = python_workers(threads);
+        const nb::gil_scoped_release released;
+        parallel_for(workers, start.shape(0) - 1, [&](std::size_t i, unsigned) {
+          const std::uint64_t begin = start.data()[i], end = start.data()[i + 1], at = slot_start.data()[i];
+          if (begin > end || end > feature.shape(0)) return; // found again, and said, when it is followed
+          fill_slots(feature.data() + begin, static_cast<std::uint32_t>(end - begin), slot.data() + at,
+                     static_cast<std::uint32_t>(slot_start.data()[i + 1] - at));
+        });
+      },
+      nb::arg("start"), nb::arg("feature"), nb::arg("slot_start"), nb::arg("slot"), nb::arg("threads"),
+      "Fills zeroed hash slots for every support.");
+}
+
+} // namespace
+
+void bind_engine(nb::module_& m) {
+  bind_forest(m);
+  bind_builders(m);
+  m.attr("TAIL_WORDS") = kTailWords;
+  m.attr("MAX_WIDTH") = kMaxWidth;
+  m.def("isa_supported", [](int isa) { return kernels_for(static_cast<Isa>(isa)) != nullptr; }, nb::arg("isa"));
+  m.def("best_isa", [] { return static_cast<int>(best_isa()); });
+  m.def(
+      "xxh3_64", [](const In<std::uint8_t>& bytes) { return xxh3_64(bytes.data(), bytes.shape(0)); }, nb::arg("bytes"));
+  m.def(
+      "activate",
+      [](int kind, int power, const F32& z, const Out<float>& scores) {
+        const FloatMode mode;
+        const Activation activation{static_cast<ActivationKind>(kind), static_cast<std::uint8_t>(power), Path::last};
+        for (std::size_t i = 0; i < std::min(z.shape(0), scores.shape(0)); ++i)
+          scores.data()[i] = activate(activation, z.data()[i]);
+      },
+      nb::arg("kind"), nb::arg("power"), nb::arg("z"), nb::arg("scores"),
+      "The activation of each z: the one scalar function that the kernels and the plain reference share.");
+  m.def(
+      "leaf_scores",
+      [](int path, const F32& scores, const Out<float>& shown) {
+        const FloatMode mode;
+        for (std::size_t i = 0; i < std::min(scores.shape(0), shown.shape(0)); ++i)
+          shown.data()[i] = leaf_score(static_cast<Path>(path), scores.data()[i]);
+      },
+      nb::arg("path"), nb::arg("scores"), nb::arg("shown"), "What an answer shows for the path score of each leaf.");
+}

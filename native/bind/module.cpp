@@ -3,6 +3,13 @@
 
 NB_MODULE(_core, m) {
   m.doc() = "Native loops of beamwood. Arrays and numbers go in, arrays come out; arguments are checked in Python.";
+  nb::register_exception_translator([](const std::exception_ptr& failure, void*) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const beamwood::Interrupted&) {
+      if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+  });
   bind_engine(m);
   bind_training(m);
   bind_text(m);

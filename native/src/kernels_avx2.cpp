@@ -1,1 +1,60 @@
-// Kernels for the avx2 instruction set.
+// Kernels for AVX2: eight siblings a vector, weights spread from a packed row by a table of permutations.
+#include <array>
+#include <immintrin.h>
+
+#include "beamwood/score.hpp"
+
+namespace beamwood {
+namespace {
+
+// For each byte of a mask: where lane l takes its weight from (how many bits are set below l). Lanes without a bit
+// take what comes and are blanked.
+constexpr std::array<std::array<std::uint8_t, 8>, 256> spread_table() {
+  std::array<std::array<std::uint8_t, 8>, 256> table{};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    std::uint8_t below = 0;
+    for (unsigned lane = 0; lane < 8; ++lane) {
+      table[byte][lane] = below & 7;
+      below = static_cast<std::uint8_t>(below + ((byte >> lane) & 1));
+    }
+  }
+  return table;
+}
+alignas(64) constexpr auto kSpread = spread_table();
+
+template <int lanes>
+inline std::int64_t accumulate_masked(const Chunk& chunk, const Match* matches, std::uint32_t count,
+                                      float* z) noexcept {
+  const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  __m256 sum[lanes];
+  for (int g = 0; g < lanes; ++g) sum[g] = _mm256_setzero_ps();
+  std::int64_t words = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t at = chunk.offset[matches[i].row];
+    if (at >= chunk.word_count) return -1;
+    const std::uint32_t* record = chunk.words + at;
+    const std::uint32_t mask = *record;
+    const auto* weight = reinterpret_cast<const float*>(record + 1);
+    const __m256 value = _mm256_set1_ps(matches[i].value);
+    for (int g = 0; g < lanes; ++g) {
+      const std::uint32_t byte = (mask >> (8 * g)) & 255;
+      const __m256i from = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSpread[byte].data())));
+      const __m256 packed = _mm256_loadu_ps(weight);
+      const __m256i here = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(byte)), bit), bit);
+      const __m256 spread = _mm256_and_ps(_mm256_permutevar8x32_ps(packed, from), _mm256_castsi256_ps(here));
+      sum[g] = _mm256_add_ps(sum[g], _mm256_mul_ps(value, spread));
+      weight += std::popcount(byte);
+    }
+    words += reinterpret_cast<const std::uint32_t*>(weight) - record;
+  }
+  for (int g = 0; g < lanes; ++g) _mm256_storeu_ps(z + 8 * g, sum[g]);
+  return words;
+}
+
+#include "kernels.inc"
+
+} // namespace
+
+const Kernels kAvx2Kernels = {"avx2", accumulate, activate_all};
+
+} // namespace beamwood

@@ -1,7 +1,20 @@
 """beamwood: train and serve sparse linear extreme multi-label ranking trees."""
 
+from beamwood.engine import LayerChoice, Stats
 from beamwood.errors import BeamwoodError, DataError, FormatError, SettingsError
+from beamwood.layers import Layer
+from beamwood.model import Model, load
 
 __version__ = "0.1.0"
 
-__all__ = ["BeamwoodError", "DataError", "FormatError", "SettingsError"]
+__all__ = [
+    "BeamwoodError",
+    "DataError",
+    "FormatError",
+    "Layer",
+    "LayerChoice",
+    "Model",
+    "SettingsError",
+    "Stats",
+    "load",
+]

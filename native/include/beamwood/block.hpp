@@ -1,0 +1,121 @@
+// One block (a query and a chunk) in, the scores of the chunk's nodes out: the product of Algorithm 2, by any of the
+// eight variants. A run is all blocks of one chunk that are evaluated together.
+//
+// A matcher finds the common rows, a kernel adds them up and activates. The two meet in a list of matches, so that
+// matchers know nothing of layouts and instruction sets, and kernels nothing of matchers.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "beamwood/forest.hpp"
+#include "beamwood/match_binary.hpp"
+#include "beamwood/match_dense.hpp"
+#include "beamwood/match_hash.hpp"
+#include "beamwood/match_march.hpp"
+#include "beamwood/score.hpp"
+
+namespace beamwood {
+
+struct Block {
+  const Query* query;
+  float parent_score;
+  float* scores; // room for the chunk's width
+};
+
+// What a call did, for people who ask.
+struct Work {
+  std::uint64_t blocks = 0, rows = 0, bytes = 0;
+
+  void operator+=(const Work& other) noexcept {
+    blocks += other.blocks;
+    rows += other.rows;
+    bytes += other.bytes;
+  }
+};
+
+// Scratch memory of one worker. Grows to what is needed and is kept from call to call.
+class BlockRunner {
+public:
+  Work work;
+
+  // Evaluates the blocks of one chunk. False: the model's arrays are damaged.
+  bool run(const Forest& forest, const TreeLayer& layer, std::uint32_t parent, std::span<const Block> blocks,
+           Matcher matcher, const Kernels& kernels) {
+    Siblings siblings;
+    if (!layer.shape.children(parent, siblings)) return false;
+    if (matcher == Matcher::dense) lookup_.prepare(forest.features);
+    work.blocks += blocks.size();
+    const bool sound = forest.layout == Layout::chunk
+                           ? run_chunk(layer, parent, siblings, blocks, matcher, kernels)
+                           : run_columns(layer, siblings, blocks, matcher);
+    if (!sound) return false;
+    const float* bias = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + siblings.begin;
+    for (const Block& block : blocks)
+      kernels.activate(forest.activation, block.scores, bias, siblings.width, block.parent_score, block.scores);
+    return true;
+  }
+
+private:
+  bool run_chunk(const TreeLayer& layer, std::uint32_t parent, const Siblings& siblings, std::span<const Block> blocks,
+                 Matcher matcher, const Kernels& kernels) {
+    Chunk chunk;
+    if (!layer.chunks.at(parent, chunk)) return false;
+    if (matcher == Matcher::dense && !lookup_.enter(chunk.support)) return false;
+    sums_.resize(siblings.width <= kMaskWidth ? kMaskWidth : 65536);
+    bool sound = true;
+    for (const Block& block : blocks) {
+      const std::uint32_t found = match(*block.query, chunk.support, matcher);
+      for (std::uint32_t i = 0; i < found; ++i) __builtin_prefetch(chunk.offset + matches_[i].row);
+      const std::int64_t words = kernels.accumulate(chunk, siblings.width, matches_.data(), found, sums_.data());
+      if (words < 0) {
+        sound = false;
+        break;
+      }
+      std::copy_n(sums_.data(), siblings.width, block.scores);
+      count(found, static_cast<std::uint64_t>(words) * 4 + found * 8);
+    }
+    if (matcher == Matcher::dense) lookup_.leave(chunk.support);
+    return sound;
+  }
+
+  // The vanilla product: each column on its own. With `dense` a column is entered once for all blocks.
+  bool run_columns(const TreeLayer& layer, const Siblings& siblings, std::span<const Block> blocks, Matcher matcher) {
+    for (std::uint32_t child = 0; child < siblings.width; ++child) {
+      Column column;
+      if (!layer.columns.at(siblings.begin + child, column)) return false;
+      if (matcher == Matcher::dense && !lookup_.enter(column.support)) return false;
+      for (const Block& block : blocks) {
+        const std::uint32_t found = match(*block.query, column.support, matcher);
+        float sum = 0.0f;
+        for (std::uint32_t i = 0; i < found; ++i) sum += matches_[i].value * column.weight[matches_[i].row];
+        block.scores[child] = sum;
+        count(found, found * 8);
+      }
+      if (matcher == Matcher::dense) lookup_.leave(column.support);
+    }
+    return true;
+  }
+
+  std::uint32_t match(const Query& query, const Support& support, Matcher matcher) {
+    if (matches_.size() < query.count + 1u) matches_.resize(query.count + 1u);
+    switch (matcher) {
+    case Matcher::march: return match_march(query, support, matches_.data());
+    case Matcher::binary: return match_binary(query, support, matches_.data());
+    case Matcher::hash: return match_hash(query, support, matches_.data());
+    case Matcher::dense: return lookup_.match(query, matches_.data());
+    }
+    return 0;
+  }
+
+  void count(std::uint64_t rows, std::uint64_t bytes) noexcept {
+    work.rows += rows;
+    work.bytes += bytes;
+  }
+
+  std::vector<Match> matches_;
+  std::vector<float> sums_;
+  DenseLookup lookup_;
+};
+
+} // namespace beamwood

@@ -1,0 +1,33 @@
+// A score and an id in, one 64-bit key out; and back.
+//
+// The law of one order: score falling, then id rising, NaN last. It lives here and nowhere else: beams, answers,
+// merges of trees and best-first search all compare these keys as plain integers, smaller is better.
+// Scores are never -0 (sums start at +0 and activations give +0), so a key holds its score without loss.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+namespace beamwood {
+
+using Key = std::uint64_t;
+
+inline constexpr Key kWorstKey = std::numeric_limits<Key>::max();
+
+inline Key key_of(float score, std::uint32_t id) noexcept {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(score);
+  // Flip so that integers rise as scores fall: positive scores lose all bits but the sign's, negative ones keep theirs.
+  std::uint32_t falling = (bits & 0x80000000u) ? bits : ~bits & 0x7fffffffu;
+  if (score != score) falling = 0xffffffffu;
+  return (static_cast<Key>(falling) << 32) | id;
+}
+
+inline std::uint32_t id_of(Key key) noexcept { return static_cast<std::uint32_t>(key); }
+
+inline float score_of(Key key) noexcept {
+  const auto falling = static_cast<std::uint32_t>(key >> 32);
+  if (falling == 0xffffffffu) return std::numeric_limits<float>::quiet_NaN();
+  return std::bit_cast<float>((falling & 0x80000000u) ? falling : ~falling & 0x7fffffffu);
+}
+
+} // namespace beamwood

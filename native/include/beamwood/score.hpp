@@ -1,0 +1,57 @@
+// Matches in, scores of all siblings of a chunk out: the two inner loops, one table of them for each instruction set.
+//
+// The law of one sum: each sibling's sum starts at +0 and adds value * weight for rising feature id, in float32, the
+// product rounded before it is added; the bias comes last. SIMD runs across siblings, never across features. Where a
+// sibling has no weight a vector kernel adds +-0, which changes no sum: a sum is never -0.
+//
+// The source of the loops is native/src/kernels.inc, compiled once for each instruction set.
+#pragma once
+#include <cstdint>
+
+#include "beamwood/activation.hpp"
+#include "beamwood/chunk.hpp"
+
+namespace beamwood {
+
+struct Kernels {
+  const char* name;
+
+  // Writes the sums of `width` siblings to z, which has room for 32 numbers, or for 65,536 when the chunk is wider
+  // than a mask (a damaged record may name any sibling). Returns the words of the records it read; -1: a record lies
+  // outside its chunk.
+  std::int64_t (*accumulate)(const Chunk& chunk, std::uint32_t width, const Match* matches, std::uint32_t count,
+                             float* z) noexcept;
+
+  // z and bias (may be null) to scores: activation, then combined with the parent's score. z and out may be the same.
+  void (*activate)(const Activation& activation, const float* z, const float* bias, std::uint32_t width, float parent,
+                   float* out) noexcept;
+};
+
+enum class Isa : std::uint8_t { scalar, avx2, avx512 };
+
+extern const Kernels kScalarKernels;
+#if defined(__x86_64__)
+extern const Kernels kAvx2Kernels, kAvx512Kernels;
+#endif
+
+// The kernels of an instruction set, or null when this machine lacks it.
+inline const Kernels* kernels_for(Isa isa) noexcept {
+  if (isa == Isa::scalar) return &kScalarKernels;
+#if defined(__x86_64__)
+  if (isa == Isa::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") ? &kAvx2Kernels : nullptr;
+  if (isa == Isa::avx512)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
+               ? &kAvx512Kernels
+               : nullptr;
+#endif
+  return nullptr;
+}
+
+inline Isa best_isa() noexcept {
+  for (const Isa isa : {Isa::avx512, Isa::avx2})
+    if (kernels_for(isa)) return isa;
+  return Isa::scalar;
+}
+
+} // namespace beamwood

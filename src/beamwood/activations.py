@@ -1,0 +1,70 @@
+"""An activation's name in, the numbers the core knows it by out. The functions themselves live in the core, once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from beamwood import _core
+from beamwood.errors import SettingsError
+
+_KINDS = {"identity": 0, "sigmoid": 1, "hinge": 2, "log-sigmoid": 3, "log-hinge": 4}
+_PATHS = {"last": 0, "product": 1, "sum": 2, "log-exp": 3}
+_PATHS_OF = {
+    "identity": ("last",),
+    "sigmoid": ("product",),
+    "hinge": ("product",),
+    "log-sigmoid": ("sum", "log-exp"),
+    "log-hinge": ("sum", "log-exp"),
+}
+
+
+@dataclass(frozen=True)
+class Activation:
+    """How a node's z becomes a score, and how scores are put together along a path."""
+
+    name: str
+    path: str
+    kind_number: int
+    power: int
+    path_number: int
+
+    @classmethod
+    def parse(cls, name: str, path: str | None = None) -> Activation:
+        """Reads "sigmoid", "hinge-3", "log-sigmoid", "log-hinge-2" or "identity"; path None takes its usual one."""
+        found = re.fullmatch(r"(identity|(?:log-)?sigmoid|(?:log-)?hinge(?=-))(?:-([1-9]\d?))?", str(name))
+        if not found or ("hinge" in found[1]) != (found[2] is not None):
+            raise SettingsError(
+                f"activation {name!r} is not known. Use identity, sigmoid, log-sigmoid, or hinge-p and log-hinge-p "
+                f"with p from 1 to 99, for example hinge-3."
+            )
+        paths = _PATHS_OF[found[1]]
+        if path is not None and path not in paths:
+            raise SettingsError(f"path {path!r} does not go with activation {name!r}. Use {' or '.join(map(repr, paths))}.")
+        path = path or paths[0]
+        return cls(str(name), path, _KINDS[found[1]], int(found[2] or 1), _PATHS[path])
+
+    @property
+    def only_shrinks(self) -> bool:
+        """True when no node can score above its parent: what exact search rests on."""
+        return self.path != "last"
+
+    @property
+    def root_score(self) -> float:
+        """The score that paths start with."""
+        return 1.0 if self.path == "product" else 0.0
+
+    def scores(self, z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """The activation of each z."""
+        out = np.empty(z.shape, np.float32)
+        _core.activate(self.kind_number, self.power, np.ascontiguousarray(z, np.float32), out)
+        return out
+
+    def leaf_scores(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """What an answer shows for the path scores of leaves."""
+        out = np.empty(scores.shape, np.float32)
+        _core.leaf_scores(self.path_number, np.ascontiguousarray(scores, np.float32), out)
+        return out

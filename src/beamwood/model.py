@@ -1,0 +1,309 @@
+"""The public object: a trained tree (or several) that answers queries. Never changes once made; share it freely."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from beamwood import store
+from beamwood.activations import Activation
+from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of
+from beamwood.engine import Engine, Searcher, Stats, column_forest, forest_of, with_slots
+from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.layers import Layer
+from beamwood.strings import StringTable
+
+Labels = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The numbers that a model's arrays are read with. Saved in its file."""
+
+    features: int
+    labels: int
+    activation: Activation
+    trees: tuple[TreeSize, ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def describe(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "features": self.features,
+            "labels": self.labels,
+            "activation": self.activation.name,
+            "path": self.activation.path,
+            "trees": [{"nodes": list(tree.nodes), "nonzeros": list(tree.nonzeros)} for tree in self.trees],
+            "settings": self.settings,
+        }
+
+    @classmethod
+    def read(cls, meta: dict[str, Any]) -> Shape:
+        """From the description in a file, which may be damaged."""
+        try:
+            model = meta["model"]
+            trees = tuple(TreeSize(tuple(map(_count, t["nodes"])), tuple(map(_count, t["nonzeros"]))) for t in model["trees"])
+            activation = Activation.parse(model["activation"], model["path"])
+            shape = cls(_count(model["features"]), _count(model["labels"]), activation, trees, dict(model["settings"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
+        if not trees or not all(tree.nodes for tree in trees):
+            raise FormatError("The model's description is damaged (a tree without layers). Get a fresh copy of the file.")
+        return shape
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**32:
+        raise ValueError(f"{value!r} is not a count")
+    return value
+
+
+class Model:
+    """One or several trees with their weights, and names for the labels. Made by train, load or from_layers."""
+
+    def __init__(self, shape: Shape, sections: Sections, engine: Engine | None = None, report: Any = None) -> None:
+        """For the makers of models below; use train, load, from_layers or from_trees instead."""
+        self._shape, self._sections = shape, sections
+        self._engine = engine or Engine()
+        self.report = report
+        try:
+            self._chunked = forest_of(sections, shape.trees, shape.features, shape.labels, shape.activation)
+        except (ValueError, TypeError, KeyError) as error:
+            raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
+        self._keys = StringTable.from_arrays(sections, "keys", shape.labels)
+        self._names = StringTable.from_arrays(sections, "names", shape.labels)
+        forest = self._chunked
+        if self._engine.layout == "column":
+            hashed = self._engine.matcher == "hash"
+            forest = column_forest(forest, sections, shape.trees, shape.features, shape.labels, shape.activation, hashed, _cores())
+        self._searcher = Searcher(self._engine, forest, shape.features, shape.activation, len(shape.trees))
+
+    @classmethod
+    def from_layers(
+        cls,
+        layers: Sequence[Layer],
+        *,
+        activation: str = "sigmoid",
+        path: str | None = None,
+        names: Sequence[str] | None = None,
+        keys: Sequence[str] | None = None,
+        settings: dict[str, Any] | None = None,
+        report: Any = None,
+    ) -> Model:
+        """A model of one tree from its layers, top to bottom (see Layer).
+
+        names are shown to people; keys are unique strings that name a label (default: the names).
+        """
+        return cls._build([layers], Activation.parse(activation, path), names, keys, settings or {}, report)
+
+    @classmethod
+    def from_trees(cls, models: Sequence[Model], *, settings: dict[str, Any] | None = None, report: Any = None) -> Model:
+        """An ensemble: scores are the mean over the trees of all models given. Names and keys are the first one's."""
+        if not models:
+            raise DataError("An ensemble needs at least one model; the list is empty.")
+        first = models[0]._shape
+        sections: Sections = {}
+        sizes: list[TreeSize] = []
+        for number, model in enumerate(models):
+            shape = model._shape
+            if (shape.features, shape.labels, shape.activation) != (first.features, first.labels, first.activation):
+                raise DataError(
+                    f"Model {number} has {shape.features:,} features, {shape.labels:,} labels and activation {shape.activation.name}; "
+                    f"model 0 has {first.features:,}, {first.labels:,} and {first.activation.name}. Trees of an ensemble must agree."
+                )
+            for tree in range(len(shape.trees)):
+                moved = f"tree{len(sizes)}/"
+                sections |= {moved + n.partition("/")[2]: a for n, a in model._sections.items() if n.startswith(f"tree{tree}/")}
+                sizes.append(shape.trees[tree])
+        sections |= {n: a for n, a in models[0]._sections.items() if not n.startswith("tree")}
+        whole = replace(first, trees=tuple(sizes), settings=first.settings if settings is None else settings)
+        return cls(whole, sections, report=report)
+
+    @classmethod
+    def _build(
+        cls, trees: Sequence[Sequence[Layer]], activation: Activation, names: Sequence[str] | None,
+        keys: Sequence[str] | None, settings: dict[str, Any], report: Any,
+    ) -> Model:
+        sections: Sections = {}
+        sizes: list[TreeSize] = []
+        labels = 0
+        for number, layers in enumerate(trees):
+            if not layers:
+                raise DataError("A tree needs at least one layer; the list of layers is empty.")
+            features = int(layers[0].weights.shape[0]) if sp.issparse(layers[0].weights) else 0
+            arrays, size, labels = build_tree(layers, number, features, _cores())
+            sections |= arrays
+            sizes.append(size)
+        sections |= string_sections(names, keys, labels)
+        return cls(Shape(features, labels, activation, tuple(sizes), settings), sections, report=report)
+
+    def layers(self, tree: int = 0) -> list[Layer]:
+        """The layers that from_layers would make this tree from, bit for bit."""
+        if not 0 <= tree < len(self._shape.trees):
+            raise SettingsError(f"tree={tree}, but the model has {len(self._shape.trees)} trees, numbered from 0.")
+        return layers_of(self._chunked, self._sections, tree, self._shape.trees[tree], self._shape.features)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model to one file. The file there before is replaced when the new one is complete, or stays.
+
+        A model that `using(matcher="hash")` made keeps its hash index in the file.
+        """
+        from beamwood import __version__
+
+        arrays = {name: array for name, array in sorted(self._sections.items()) if array.size}
+        store.save(path, arrays, {"version": __version__, "model": self._shape.describe()})
+
+    def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
+        """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
+
+        matcher: march, binary, hash, dense; layout: chunk, column; isa: scalar, avx2, avx512; each also auto.
+        """
+        given = {name: value for name, value in (("matcher", matcher), ("layout", layout), ("isa", isa)) if value is not None}
+        engine = replace(self._engine, **given)
+        sections = self._sections
+        if engine.matcher == "hash" and engine.layout != "column":
+            sections = with_slots(sections, self._shape.trees, _cores())
+        return Model(self._shape, sections, engine, self.report)
+
+    @overload
+    def topk(self, X: Any, k: int = ..., beam: int = ..., threads: int = ..., *, exact: bool = ..., stats: Literal[False] = ...) -> tuple[Labels, Scores]: ...
+    @overload
+    def topk(self, X: Any, k: int = ..., beam: int = ..., threads: int = ..., *, exact: bool = ..., stats: Literal[True]) -> tuple[Labels, Scores, Stats]: ...
+    def topk(
+        self, X: Any, k: int = 10, beam: int = 10, threads: int = 1, *, exact: bool = False, stats: bool = False
+    ) -> tuple[Labels, Scores] | tuple[Labels, Scores, Stats]:
+        """The best k labels of each row of X and their scores: two n x k arrays in rank order, padded with -1 and -inf.
+
+        beam: nodes kept a layer. exact=True looks for the true best k instead, however many nodes that takes.
+        stats=True also returns what the call did.
+        """
+        if type(k) is not int or type(beam) is not int or type(threads) is not int or k < 1 or beam < 1 or threads < 1:
+            k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
+        if exact:
+            self._check_exact()
+        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact)
+        return (labels, scores, self._searcher.stats(raw)) if stats else (labels, scores)
+
+    def predict(self, X: Any, k: int = 10, beam: int = 10, threads: int = 1, *, exact: bool = False) -> Any:
+        """The same answers as topk as a scipy CSR array, queries x labels, each row in rank order."""
+        labels, scores = self.topk(X, k, beam, threads, exact=exact)
+        found = labels >= 0
+        offsets = np.zeros(len(labels) + 1, np.int64)
+        np.cumsum(found.sum(axis=1), out=offsets[1:])
+        return sp.csr_array((scores[found], labels[found], offsets), shape=(len(labels), self._shape.labels))
+
+    def _check_exact(self) -> None:
+        if len(self._shape.trees) > 1:
+            raise SettingsError(f"exact=True works with one tree, this model has {len(self._shape.trees)}. Use a wider beam instead, for example beam=100.")
+        if not self._shape.activation.only_shrinks:
+            raise SettingsError("exact=True needs an activation that only shrinks scores down the tree, identity does not. Use a wider beam instead.")
+
+    @property
+    def n_features(self) -> int:
+        """The number of features d: columns of X."""
+        return self._shape.features
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels L."""
+        return self._shape.labels
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings the model was trained with."""
+        return dict(self._shape.settings)
+
+    def key(self, label: int) -> str:
+        """The unique key of a label; its number when the model has no keys."""
+        return str(label) if self._keys is None else self._keys[self._checked(label)]
+
+    def name(self, label: int) -> str:
+        """What people read for a label; its key when the model has no names."""
+        return self.key(label) if self._names is None else self._names[self._checked(label)]
+
+    def label_of(self, key: str) -> int | None:
+        """The label with this key, or None."""
+        if self._keys is not None:
+            return self._keys.find(key)
+        return int(key) if key.isascii() and key.isdecimal() and int(key) < self._shape.labels else None
+
+    def _checked(self, label: int) -> int:
+        if not 0 <= label < self._shape.labels:
+            raise DataError(f"Label {label} does not exist: the model has {self._shape.labels:,} labels, numbered from 0.")
+        return int(label)
+
+    def info(self) -> dict[str, Any]:
+        """Labels, features, depth, non-zeros, bytes by section, engine and settings."""
+        nonzeros = sum(sum(tree.nonzeros) for tree in self._shape.trees)
+        sizes = {name: int(array.nbytes) for name, array in sorted(self._sections.items())}
+        weights = sum(size for name, size in sizes.items() if name.rpartition("/")[2] in _WEIGHT_FIELDS)
+        return {
+            "labels": self._shape.labels,
+            "features": self._shape.features,
+            "activation": self._shape.activation.name,
+            "path": self._shape.activation.path,
+            "trees": len(self._shape.trees),
+            "depth": max(len(tree.nodes) for tree in self._shape.trees),
+            "nodes": [list(tree.nodes) for tree in self._shape.trees],
+            "nonzeros": nonzeros,
+            "bytes": sum(sizes.values()),
+            "bytes_of_weights": weights,
+            "bytes_a_nonzero": weights / max(1, nonzeros),
+            "bytes_by_section": sizes,
+            "engine": {"matcher": self._engine.matcher, "layout": self._engine.layout, "isa": self._engine.isa},
+            "has_hash_index": layer_name(0, 0, "slot_start") in self._sections,
+            "settings": self.settings,
+        }
+
+    def __repr__(self) -> str:
+        shape = self._shape
+        return f"<beamwood.Model: {shape.labels:,} labels, {shape.features:,} features, {len(shape.trees)} tree{'s'[: len(shape.trees) > 1]}, {shape.activation.name}>"
+
+
+_WEIGHT_FIELDS = frozenset({"row_start", "word_start", "feature", "offset", "words", "slot_start", "slot"})
+
+
+def string_sections(names: Sequence[str] | None, keys: Sequence[str] | None, labels: int) -> Sections:
+    """The tables of keys and names; names that are the keys are stored once."""
+    for what, strings in (("names", names), ("keys", keys)):
+        if strings is not None and len(strings) != labels:
+            raise DataError(f"There are {len(strings):,} {what} but {labels:,} labels. One for each label is wanted.")
+    if keys is None:
+        return {} if names is None else StringTable.of(names, "name", searchable=True).arrays("keys")
+    sections = StringTable.of(keys, "key", searchable=True).arrays("keys")
+    if names is not None:
+        sections |= StringTable.of(names, "name", searchable=False).arrays("names")
+    return sections
+
+
+def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> Model:
+    """A model from its file, ready at once: the file is mapped and read where queries lead.
+
+    memory: "map" shares the file's pages with other processes; "read" copies it; "huge" copies it into huge pages.
+    verify: read everything once and compare checksums.
+    """
+    arrays, meta = store.load(path, memory, verify)
+    return Model(Shape.read(meta), arrays)
+
+
+def positive(value: Any, name: str) -> int:
+    """A whole number of at least 1."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise SettingsError(f"{name}={value!r}. A whole number of at least 1 is wanted.") from None
+    if number < 1 or isinstance(value, bool) or number > 2**31 - 1:
+        raise SettingsError(f"{name}={value!r}. A whole number of at least 1 is wanted.")
+    return number
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

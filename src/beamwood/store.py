@@ -1,0 +1,233 @@
+"""Named arrays and a description in, one model file out; and back by memory map. FORMAT.md is the page about it.
+
+The file is a safetensors container: a JSON header and the arrays, each at a multiple of 64 bytes. `__metadata__` has
+one key, `beamwood`: a JSON string with the description and an XXH3-64 of every array and of the header itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from beamwood import _core
+from beamwood.errors import FormatError, SettingsError
+
+Array = npt.NDArray[Any]
+
+FORMAT_VERSION = 1
+KNOWN_FEATURES = frozenset({"chunk-1"})  # what this version can read
+ALIGNMENT = 64
+MAX_HEADER = 100_000_000  # safetensors' own limit
+_ZERO_HASH = "0" * 16
+_DTYPES = {"U8": np.uint8, "U16": np.uint16, "U32": np.uint32, "U64": np.uint64, "I64": np.int64, "F32": np.float32, "F64": np.float64}
+_NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
+_ADVICE = "Get a fresh copy of the file, or save the model again."
+
+
+def save(path: str | os.PathLike[str], arrays: dict[str, Array], description: dict[str, Any]) -> None:
+    """Writes a model file: a reader sees the old file or the new one, never a piece."""
+    target = Path(path)
+    if target.is_dir():
+        raise FormatError(f"{target} is a folder. Give the name of a file, for example {target / 'model.bw'}.")
+    if not target.parent.is_dir():
+        raise FormatError(f"The folder {target.parent} does not exist. Make it first.")
+    header, padding = header_of(arrays, description)
+    try:
+        with draft_beside(target) as draft:
+            draft.write(len(header).to_bytes(8, "little") + header)
+            for name, array in arrays.items():
+                draft.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+                draft.write(bytes(padding[name]))
+    except OSError as error:
+        size = sum(array.nbytes for array in arrays.values())
+        hint = f"Free {size:,} bytes there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Check the folder"
+        raise FormatError(f"Cannot write {target}: {error.strerror}. {hint} and save again; what was there before is untouched.") from error
+
+
+@contextlib.contextmanager
+def draft_beside(target: Path) -> Iterator[Any]:
+    """A file to write to that takes the target's place when the block ends well, and vanishes when it does not."""
+    number, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".draft", dir=target.parent)
+    try:
+        with os.fdopen(number, "wb") as draft:
+            yield draft
+            draft.flush()
+            umask = os.umask(0)
+            os.umask(umask)
+            os.fchmod(draft.fileno(), 0o666 & ~umask)
+            os.fsync(draft.fileno())
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def header_of(arrays: dict[str, Array], description: dict[str, Any]) -> tuple[bytes, dict[str, int]]:
+    """The JSON header, filled up so that arrays start aligned, and the padding that follows each array."""
+    entries: dict[str, Any] = {}
+    padding: dict[str, int] = {}
+    at = 0
+    for number, (name, array) in enumerate(arrays.items()):
+        end = at + array.nbytes
+        entries[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [at, end]}
+        padding[name] = -end % ALIGNMENT
+        at = end + padding[name]
+        if padding[name]:
+            entries[f"_pad/{number}"] = {"dtype": "U8", "shape": [padding[name]], "data_offsets": [end, at]}
+    checks = {name: f"{hash_of(array):016x}" for name, array in arrays.items()}
+    meta = {"format": FORMAT_VERSION, "requires": ["chunk-1"], **description, "xxh3": checks, "header": _ZERO_HASH}
+
+    def render() -> bytes:
+        text = json.dumps({"__metadata__": {"beamwood": json.dumps(meta)}, **entries}, separators=(",", ":")).encode()
+        return text + b" " * (-(len(text) + 8) % ALIGNMENT)
+
+    meta["header"] = f"{hash_of(np.frombuffer(render(), np.uint8)):016x}"
+    return render(), padding
+
+
+def hash_of(array: Array) -> int:
+    """The XXH3-64 of an array's bytes."""
+    return _core.xxh3_64(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+
+
+def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The arrays of a model file, in place, and its description. Reads the header alone unless asked to verify."""
+    if memory not in ("map", "read", "huge"):
+        raise SettingsError(f"memory={memory!r} is not known. Use 'map' (share the file's pages), 'read' (copy) or 'huge' (copy into huge pages).")
+    target = Path(path)
+    if target.is_dir():
+        raise FormatError(f"{target} is a folder. A beamwood model is one file, for example {target / 'model.bw'}.")
+    try:
+        buffer = np.frombuffer(contents(target, memory), np.uint8)
+    except OSError as error:
+        raise FormatError(f"Cannot read {target}: {error.strerror}. Check the path.") from error
+    header, begin = read_header(buffer, target)
+    meta = read_meta(header, buffer[8:begin], target)
+    arrays = read_arrays(header, buffer, begin, target)
+    if set(arrays) != set(meta["xxh3"]):
+        raise FormatError(f"{target} is damaged: its arrays are not those that its description lists. {_ADVICE}")
+    if verify:
+        for name, array in arrays.items():
+            if f"{hash_of(array):016x}" != meta["xxh3"][name]:
+                raise FormatError(f"{target} is damaged: the checksum of {name} does not match. {_ADVICE}")
+    return arrays, meta
+
+
+def contents(path: Path, memory: str) -> Any:
+    """The bytes of a file: mapped, or copied into memory of our own."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size == 0:
+            raise FormatError(f"{path} is empty. A beamwood model was wanted. {_ADVICE}")
+        if memory == "map":
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if memory == "read":
+            return file.read()
+        copy = mmap.mmap(-1, size)
+        copy.madvise(mmap.MADV_HUGEPAGE)
+        with memoryview(copy) as view:
+            done = 0
+            while done < size:
+                got = file.readinto(view[done : done + (1 << 26)])
+                if not got:
+                    raise FormatError(f"{path} became shorter while it was read. {_ADVICE}")
+                done += got
+        return copy
+
+
+def read_header(buffer: Array, path: Path) -> tuple[dict[str, Any], int]:
+    """The container's JSON header and where the arrays begin."""
+    foreign = FormatError(f"{path} is not a beamwood model: no safetensors header. To use a model of another program, convert it first.")
+    if len(buffer) < 8:
+        raise foreign
+    length = int.from_bytes(buffer[:8].tobytes(), "little")
+    if length > min(MAX_HEADER, len(buffer) - 8) or length < 2:
+        raise foreign
+    try:
+        header = json.loads(buffer[8 : 8 + length].tobytes(), object_pairs_hook=without_doubles)
+    except (ValueError, RecursionError):
+        raise foreign from None
+    if not isinstance(header, dict) or not isinstance(header.get("__metadata__"), dict):
+        raise foreign
+    return header, 8 + length
+
+
+def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose names are unique."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
+def read_meta(header: dict[str, Any], raw: Array, path: Path) -> dict[str, Any]:
+    """The description inside the header, once its version and checksum are known to be good."""
+    text = header["__metadata__"].get("beamwood")
+    if not isinstance(text, str):
+        raise FormatError(f"{path} is a safetensors file, but not a beamwood model. To use a model of another program, convert it first.")
+    try:
+        meta = json.loads(text, object_pairs_hook=without_doubles)
+        version, requires, checks, mark = meta["format"], list(meta["requires"]), meta["xxh3"], meta["header"]
+        sound = isinstance(version, int) and isinstance(checks, dict) and isinstance(mark, str) and len(mark) == 16
+    except (ValueError, KeyError, TypeError, RecursionError):
+        sound = False
+    if sound and version > FORMAT_VERSION:
+        raise FormatError(f"{path} has format version {version}; this beamwood reads up to {FORMAT_VERSION}. Install a newer beamwood (the file was written by {meta.get('version', 'a newer version')}).")
+    if not sound or version < 1 or not header_intact(raw, mark):
+        raise FormatError(f"{path} is damaged: its header does not match its checksum. {_ADVICE}")
+    unknown = sorted(map(str, set(requires) - KNOWN_FEATURES))
+    if unknown:
+        raise FormatError(f"{path} needs {', '.join(unknown)}, which this beamwood does not have. Install beamwood {meta.get('version', 'of a newer version')} or newer.")
+    return dict(meta)
+
+
+def header_intact(raw: Array, mark: str) -> bool:
+    """Whether the header with its own checksum zeroed has that checksum."""
+    data = raw.tobytes()
+    needle = f'\\"header\\": \\"{mark}\\"'.encode()
+    if data.count(needle) != 1:
+        return False
+    zeroed = data.replace(needle, f'\\"header\\": \\"{_ZERO_HASH}\\"'.encode())
+    return f"{hash_of(np.frombuffer(zeroed, np.uint8)):016x}" == mark
+
+
+def read_arrays(header: dict[str, Any], buffer: Array, begin: int, path: Path) -> dict[str, Array]:
+    """Views of the arrays; they must follow each other without a hole and end where the file ends."""
+    arrays: dict[str, Array] = {}
+    at = 0
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        try:
+            dtype, shape, (first, end) = np.dtype(_DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
+            whole = [number for number in (*shape, first, end) if type(number) is int and number >= 0]
+            sound = len(whole) == len(shape) + 2 and first == at and end - first == math.prod(shape) * dtype.itemsize
+        except (KeyError, TypeError, ValueError):
+            sound = False
+        if not sound or begin + end > len(buffer):
+            raise FormatError(f"{path} is damaged or cut short at {name}: {len(buffer):,} bytes are there. {_ADVICE}")
+        if not name.startswith("_pad/"):
+            if (begin + first) % dtype.itemsize:
+                raise FormatError(f"{path} is damaged: {name} is not aligned. {_ADVICE}")
+            arrays[name] = buffer[begin + first : begin + end].view(dtype).reshape(shape)
+        at = end
+    if begin + at != len(buffer):
+        raise FormatError(f"{path} is damaged: {len(buffer):,} bytes are there, {begin + at:,} were expected. {_ADVICE}")
+    return arrays

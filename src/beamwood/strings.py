@@ -1,0 +1,106 @@
+"""Many strings in, three arrays out that are searched where they lie: names and keys cost nothing when a model is loaded.
+
+A table is a blob of UTF-8 bytes, the offset of each string in it, and, where strings are looked up, open-addressing
+slots (string number + 1, or 0) that are entered at the XXH3-64 of the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from beamwood import _core
+from beamwood.errors import DataError, FormatError
+
+Array = npt.NDArray[Any]
+
+
+def hash_of(data: bytes) -> int:
+    """The XXH3-64 of some bytes."""
+    return _core.xxh3_64(np.frombuffer(data, np.uint8))
+
+
+class StringTable:
+    """Strings by number, and numbers by string when it has slots."""
+
+    def __init__(self, blob: Array, offsets: Array, slots: Array | None = None) -> None:
+        self.blob, self.offsets, self.slots = blob, offsets, slots
+
+    @classmethod
+    def of(cls, strings: Sequence[str], what: str, *, searchable: bool) -> StringTable:
+        """A new table; with searchable=True the strings must be unique."""
+        encoded = [encode(text, i, what) for i, text in enumerate(strings)]
+        offsets = np.zeros(len(encoded) + 1, np.uint64)
+        np.cumsum([len(data) for data in encoded], out=offsets[1:])
+        blob = np.frombuffer(b"".join(encoded), np.uint8)
+        return cls(blob, offsets, unique_slots(encoded, what) if searchable else None)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def bytes_at(self, i: int) -> bytes:
+        """The bytes of string i; offsets may come from a damaged file and are checked."""
+        begin, end = int(self.offsets[i]), int(self.offsets[i + 1])
+        if not begin <= end <= len(self.blob):
+            raise FormatError(f"The model is damaged: string {i} lies outside its table. Get a fresh copy of the file.")
+        return self.blob[begin:end].tobytes()
+
+    def __getitem__(self, i: int) -> str:
+        return self.bytes_at(i).decode("utf-8", errors="replace")
+
+    def find(self, text: str) -> int | None:
+        """The number of a string, or None."""
+        if self.slots is None or not len(self.slots):
+            return None
+        data = text.encode("utf-8", errors="surrogatepass")
+        at = hash_of(data) % len(self.slots)
+        for _ in range(len(self.slots)):
+            found = int(self.slots[at])
+            if found == 0 or found > len(self):
+                return None
+            if self.bytes_at(found - 1) == data:
+                return found - 1
+            at = (at + 1) % len(self.slots)
+        return None
+
+    def arrays(self, name: str) -> dict[str, Array]:
+        """The arrays as they are named in a model."""
+        arrays = {f"{name}/blob": self.blob, f"{name}/offsets": self.offsets}
+        return arrays if self.slots is None else arrays | {f"{name}/slots": self.slots}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Array], name: str, count: int) -> StringTable | None:
+        """The table of that name among a model's arrays, if there is one."""
+        if f"{name}/offsets" not in arrays:
+            return None
+        offsets = arrays[f"{name}/offsets"]
+        if len(offsets) != count + 1:
+            raise FormatError(f"The model is damaged: {name} has {len(offsets) - 1:,} strings, but there are {count:,} labels.")
+        return cls(arrays.get(f"{name}/blob", np.zeros(0, np.uint8)), offsets, arrays.get(f"{name}/slots"))
+
+
+def encode(text: object, i: int, what: str) -> bytes:
+    """One string as UTF-8."""
+    if not isinstance(text, str):
+        raise DataError(f"{what} {i} is {text!r}. A string is wanted.")
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise DataError(f"{what} {i} is {text!r}, which is not valid Unicode (a lone surrogate). Mend or drop it.") from None
+
+
+def unique_slots(encoded: Sequence[bytes], what: str) -> Array:
+    """Slots for strings that must all differ."""
+    slots = np.zeros(len(encoded) * 3 // 2 + 1, np.uint32)
+    first: dict[bytes, int] = {}
+    for i, data in enumerate(encoded):
+        if first.setdefault(data, i) != i:
+            raise DataError(f"{what} {i} is {data.decode()!r}, the same as {what} {first[data]}. Each must be unique: give keys of their own.")
+        at = hash_of(data) % len(slots)
+        while slots[at]:
+            at = (at + 1) % len(slots)
+        slots[at] = i + 1
+    return slots
