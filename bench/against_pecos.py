@@ -12,6 +12,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import scipy.sparse as sp
 from resident import resident_of
 from rivals import BUILD, Pecos
 from subjects import Subject, subject
-from timing import Time, in_turns, print_header, print_table, save_json
+from timing import Figures, Time, batch_time, each_time, in_turns, print_header, print_table, save_json
 
 import beamwood as bw
 
@@ -58,61 +59,44 @@ def check_agreement(model: Any, pecos: Pecos, X: sp.csr_matrix) -> dict[str, flo
     return found
 
 
-def our_batch(model: Any, X: sp.csr_matrix) -> Callable[[], float]:
-    def run() -> float:
-        started = time.perf_counter()
-        model.topk(X, k=K, beam=BEAM, threads=1)
-        return (time.perf_counter() - started) / X.shape[0] * 1e6
-
-    return run
+def native_times(model: Any, rows: list[Any]) -> list[float]:
+    """Microseconds that the engine reports for each row."""
+    return [model.topk(row, k=K, beam=BEAM, stats=True)[2].nanoseconds / 1e3 for row in rows]
 
 
-def our_online(model: Any, rows: list[Any]) -> Callable[[], float]:
-    """As a Python user calls it: one CSR row into `topk`, arrays out."""
-
-    def run() -> float:
-        started = time.perf_counter()
-        for row in rows:
-            model.topk(row, k=K, beam=BEAM)
-        return (time.perf_counter() - started) / len(rows) * 1e6
-
-    return run
-
-
-def our_native(model: Any, rows: list[Any]) -> Callable[[], float]:
-    def run() -> float:
-        spent = sum(model.topk(row, k=K, beam=BEAM, stats=True)[2].nanoseconds for row in rows)
-        return float(spent) / 1e3 / len(rows)
-
-    return run
-
-
-def door(model: Any, rows: list[Any]) -> Time:
-    """Microseconds of a one-row call beyond the native time, both of the same call."""
-    beyond = []
-    for row in rows * 2:
+def door_times(model: Any, rows: list[Any]) -> list[float]:
+    """Microseconds of one-row calls beyond the native time of the same query, asked again."""
+    ask, beyond = partial(model.topk, k=K, beam=BEAM), []
+    for row in rows:
+        ask(row)
         started = time.perf_counter_ns()
-        native = model.topk(row, k=K, beam=BEAM, stats=True)[2].nanoseconds
-        beyond.append((time.perf_counter_ns() - started - native) / 1e3)
-    kept = beyond[len(rows) :]
-    return Time(float(np.median(kept)), float(np.min(kept)), float(np.percentile(kept, 99)))
+        ask(row)
+        spent = time.perf_counter_ns() - started
+        beyond.append((spent - ask(row, stats=True)[2].nanoseconds) / 1e3)
+    return beyond
 
 
 def time_both(
     model: Any, pecos: Pecos, X: sp.csr_matrix, given: argparse.Namespace
 ) -> dict[str, dict[str, Time]]:
-    """Batch, online and native times of both sides, in turns."""
-    ours = engines(model)
+    """Batch, online, native and door times, both sides in turns."""
     rows = [X[i] for i in range(min(given.online_rows, X.shape[0]))]
-    n = len(rows)
-    batch = {f"ours {name}": our_batch(engine, X) for name, engine in ours.items()}
-    batch |= {f"libpecos {kind}": lambda kind=kind: pecos.batch(kind, BEAM, K) for kind in THEIRS}
-    online = {f"ours {name}": our_online(engine, rows) for name, engine in ours.items()}
-    online |= {f"libpecos {kind}": lambda kind=kind: pecos.online(kind, BEAM, K, n) for kind in THEIRS}
-    native = {f"ours {name}": our_native(engine, rows) for name, engine in ours.items()}
-    native |= {f"libpecos {kind}": lambda kind=kind: pecos.native(kind, BEAM, K, n) for kind in THEIRS}
-    timed = {"batch": batch, "online": online, "native": native}
-    return {name: in_turns(runs, given.rounds) for name, runs in timed.items()}
+    flat = [sp.csr_array(row).reshape(-1).tocsr() for row in rows]
+    runs: dict[str, dict[str, Callable[[], Figures]]] = {"batch": {}, "online": {}, "native": {}}
+    for name, engine in engines(model).items():
+        ask = partial(engine.topk, k=K, beam=BEAM)
+        runs["batch"][f"ours {name}"] = partial(batch_time, partial(ask, X), X.shape[0])
+        runs["online"][f"ours {name}"] = partial(each_time, ask, rows)
+        runs["native"][f"ours {name}"] = partial(native_times, engine, rows)
+    for kind in THEIRS:
+        runs["batch"][f"libpecos {kind}"] = partial(pecos.batch, kind, BEAM, K)
+        runs["online"][f"libpecos {kind}"] = partial(pecos.online, kind, BEAM, K, len(rows))
+        runs["native"][f"libpecos {kind}"] = partial(pecos.native, kind, BEAM, K, len(rows))
+    runs["door"] = {
+        "csr row": partial(door_times, model, rows),
+        "1-D csr_array": partial(door_times, model, flat),
+    }
+    return {name: in_turns(part, given.rounds) for name, part in runs.items()}
 
 
 def memory(one: Subject, model: Any) -> dict[str, float]:
@@ -140,17 +124,7 @@ def run_subject(one: Subject, given: argparse.Namespace) -> dict[str, Any]:
             pecos.load(kind, one.model_folder)
         ties = check_agreement(model, pecos, X)
         times = time_both(model, pecos, X, given)
-    rows = [X[i] for i in range(min(given.online_rows, X.shape[0]))]
-    flat = [sp.csr_array(row).reshape(-1).tocsr() for row in rows]
-    doors = {"csr row": door(model, rows), "1-D csr_array": door(model, flat)}
-    return {
-        "nnz": nnz,
-        "ties": ties,
-        **times,
-        "door": doors,
-        "memory": memory(one, model),
-        "info": model.info(),
-    }
+    return {"nnz": nnz, "ties": ties, **times, "memory": memory(one, model), "info": model.info()}
 
 
 def claims(found: dict[str, Any]) -> list[list[Any]]:

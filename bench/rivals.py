@@ -90,13 +90,13 @@ class Pecos:
         """Microseconds a query, all queries in one call."""
         return float(self._ask("batch", name=kind, beam=beam, k=k, threads=threads)["microseconds"])
 
-    def online(self, kind: str, beam: int, k: int, rows: int) -> float:
-        """Microseconds a query, one call of its Python `predict` a row."""
-        return float(self._ask("online", name=kind, beam=beam, k=k, rows=rows)["microseconds"])
+    def online(self, kind: str, beam: int, k: int, rows: int) -> list[float]:
+        """Microseconds of each query, one call of its Python `predict` a row."""
+        return list(self._ask("online", name=kind, beam=beam, k=k, rows=rows)["microseconds"])
 
-    def native(self, kind: str, beam: int, k: int, rows: int) -> float:
-        """Microseconds a query, one call of its C function a row, arguments prepared."""
-        return float(self._ask("native", name=kind, beam=beam, k=k, rows=rows)["microseconds"])
+    def native(self, kind: str, beam: int, k: int, rows: int) -> list[float]:
+        """Microseconds of each query, one call of its C function a row, arguments prepared."""
+        return list(self._ask("native", name=kind, beam=beam, k=k, rows=rows)["microseconds"])
 
     def _ask(self, verb: str, **arguments: Any) -> dict[str, Any]:
         assert self._worker.stdin is not None

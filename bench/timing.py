@@ -1,4 +1,10 @@
-"""Things to run in, times and tables out: rivals take turns, so a slow minute of the machine hits all."""
+"""Things to run in, times and tables out: rivals take turns, so a slow minute of the machine hits all.
+
+Two habits keep other users of the machine out of the figures. A call of many queries on one thread is timed
+by the processor time of the process, which on an idle machine is the time that passes. Short calls are
+timed one by one: the median of each query over the rounds is taken first, the mean over the queries after
+that.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +12,64 @@ import importlib.metadata
 import json
 import os
 import platform
-import statistics
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+Figures = float | Sequence[float]  # microseconds a query: of a whole call, or of every query on its own
+
 
 @dataclass(frozen=True)
 class Time:
-    """Microseconds a query: the median of the rounds, and the quickest and the slowest round."""
+    """Microseconds a query: with the median, the quickest and the slowest of the rounds for every query."""
 
     median: float
     low: float
     high: float
 
 
-def in_turns(runs: dict[str, Callable[[], float]], rounds: int) -> dict[str, Time]:
+def in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int) -> dict[str, Time]:
     """Calls each once to warm up, then all of them `rounds` times, each round beginning with another one.
 
-    A run returns its own figure, so it can leave out what it does not want counted.
+    A run returns its own figures, so it can leave out what it does not want counted.
     """
     names = list(runs)
     for name in names:
         runs[name]()
-    found: dict[str, list[float]] = {name: [] for name in names}
+    found: dict[str, list[Figures]] = {name: [] for name in names}
     for turn in range(rounds):
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
             found[name].append(runs[name]())
-    return {name: Time(statistics.median(f), min(f), max(f)) for name, f in found.items()}
+    return {name: summary(figures) for name, figures in found.items()}
+
+
+def summary(rounds: Sequence[Figures]) -> Time:
+    """Median, least and most of the rounds for each query, then the mean over the queries."""
+    table = np.asarray(rounds, np.float64).reshape(len(rounds), -1)
+    return Time(*(float(f(table, axis=0).mean()) for f in (np.median, np.min, np.max)))
+
+
+def batch_time(call: Callable[[], object], queries: int) -> float:
+    """Microseconds a query of one call on one thread, in processor time."""
+    started = time.process_time_ns()
+    call()
+    return (time.process_time_ns() - started) / 1e3 / queries
+
+
+def each_time(call: Callable[[Any], object], queries: Sequence[Any]) -> list[float]:
+    """Microseconds of one call for each query."""
+    found = []
+    for query in queries:
+        started = time.perf_counter_ns()
+        call(query)
+        found.append((time.perf_counter_ns() - started) / 1e3)
+    return found
 
 
 def machine() -> dict[str, Any]:
