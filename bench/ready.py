@@ -1,8 +1,10 @@
 """A size in; how soon a model file of that size answers, and what memory that takes, out.
 
-A file of at least 1 GB is made from generated layers once. Then, in fresh processes with the file in the
-page cache: load and first answer in milliseconds; resident memory after 1, 100 and 10,000 queries; the
-share of the pages that two processes have in common.
+A file of at least 1 GB is made from generated layers once. Then, in fresh processes: load and first answer
+in milliseconds, with the file in the page cache and without; memory after 1, 100 and 10,000 queries; the
+share of the pages that two processes have in common. Memory is private (nobody else can use it) or pages of
+the file. Linux maps what lies around a touched page as well, up to 2 MB when the page cache holds the file
+in large pieces: with a cold cache the pages of the file are nearer to what was touched.
 
     python bench/ready.py
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -20,13 +23,12 @@ from typing import Any
 
 import generate
 import scipy.sparse as sp
-from resident import resident
 from rivals import BUILD
 from timing import print_header, print_table, save_json
 
 import beamwood as bw
 
-FEATURES, BRANCHING, NNZ_PER_LABEL = 300_000, 32, 160.0
+FEATURES, BRANCHING, NNZ_PER_LABEL = 300_000, 32, 190.0
 ASKED_MS = 20.0
 STEPS = (1, 100, 10_000)
 
@@ -51,24 +53,33 @@ def query_file(labels: int) -> Path:
 
 
 def answer_alone(model_path: Path, queries: Path) -> None:
-    """The child process: prints what it measured, waits for a line, prints its share of the pages."""
+    """The child process: prints what it measured; after a line of input, its share of the file's pages."""
     X = sp.csr_matrix(sp.load_npz(queries))
     rows = [X[i] for i in range(STEPS[-1])]
-    before = resident()
+    before = memory_of_process()
     started = time.perf_counter()
     model = bw.load(model_path)
     loaded = time.perf_counter()
     model.topk(rows[0], k=10, beam=10)
     answered = time.perf_counter()
-    found: dict[str, Any] = {"load_ms": (loaded - started) * 1e3, "first_ms": (answered - loaded) * 1e3}
-    found["ready_ms"], done = (answered - started) * 1e3, 1
+    found: dict[str, Any] = {"load": (loaded - started) * 1e3, "first": (answered - loaded) * 1e3}
+    done = 1
     for step in STEPS:
         for row in rows[done:step]:
             model.topk(row, k=10, beam=10)
-        done, found[f"resident after {step}"] = step, resident() - before
+        done, now = step, memory_of_process()
+        found |= {f"{kind} after {step}": now[kind] - before[kind] for kind in now}
     print(json.dumps(found), flush=True)
     sys.stdin.readline()
     print(json.dumps(mapping_of(model_path)), flush=True)
+    sys.stdin.read()  # keeps the pages until the other process has counted its share
+
+
+def memory_of_process() -> dict[str, int]:
+    """Bytes of this process that are private, and that are pages of files."""
+    lines = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+    kinds = {"private": "RssAnon", "file": "RssFile"}
+    return {kind: int(lines[name].split()[0]) * 1024 for kind, name in kinds.items()}
 
 
 def mapping_of(path: Path) -> dict[str, int]:
@@ -88,18 +99,33 @@ def start(model_path: Path, queries: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def first_line(child: subprocess.Popen[str]) -> dict[str, Any]:
+def next_line(child: subprocess.Popen[str]) -> dict[str, Any]:
     assert child.stdout is not None
     answer: dict[str, Any] = json.loads(child.stdout.readline())
     return answer
 
 
-def pair(model_path: Path, queries: Path) -> tuple[list[dict[str, Any]], list[dict[str, int]]]:
-    """Two processes at the same time: what each measured, and their shares of the file's pages."""
+def alone(model_path: Path, queries: Path) -> dict[str, Any]:
+    """What one process measured."""
+    child = start(model_path, queries)
+    measured = next_line(child)
+    child.communicate()
+    return measured
+
+
+def pair(model_path: Path, queries: Path) -> list[dict[str, int]]:
+    """The shares of the file's pages of two processes that have it open at the same time."""
     children = [start(model_path, queries) for _ in range(2)]
-    measured = [first_line(child) for child in children]
-    shares = [json.loads(child.communicate("\n")[0]) for child in children if child.stdin]
-    return measured, shares
+    for child in children:
+        next_line(child)
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write("\n")
+        child.stdin.flush()
+    shares = [next_line(child) for child in children]
+    for child in children:
+        child.communicate()
+    return shares
 
 
 def warm(path: Path) -> None:
@@ -107,6 +133,12 @@ def warm(path: Path) -> None:
     with path.open("rb") as file:
         while file.read(1 << 24):
             pass
+
+
+def cool(path: Path) -> None:
+    """Asks the system to drop the file from the page cache."""
+    with path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def main() -> None:
@@ -127,33 +159,35 @@ def main() -> None:
         "file bytes": f"{size:,}",
     }
     print_header("Ready at once", {**settings, "rounds": given.rounds, "beam": 10, "k": 10})
-    warm(path)
-    alone = []
-    for _ in range(given.rounds):
-        child = start(path, queries)
-        alone.append(first_line(child))
-        child.communicate("\n")
-    _, shares = pair(path, queries)
-    report(size, alone, shares)
-    save_json(given.json, {"settings": settings, "alone": alone, "pair": shares})
+    found: dict[str, list[dict[str, Any]]] = {}
+    for state, prepare in (("cold", cool), ("warm", warm)):
+        found[state] = []
+        for _ in range(given.rounds):
+            prepare(path)
+            found[state].append(alone(path, queries))
+    shares = pair(path, queries)
+    report(size, found, shares)
+    save_json(given.json, {"settings": settings, **found, "pair": shares})
 
 
-def report(size: int, alone: list[dict[str, Any]], shares: list[dict[str, int]]) -> None:
-    middle = {key: statistics.median(found[key] for found in alone) for key in alone[0]}
-    rows: list[list[Any]] = [
-        ["load + first answer, ms", middle["ready_ms"], f"at most {ASKED_MS:g}"],
-        ["of it load, ms", middle["load_ms"], ""],
-        ["of it first answer, ms", middle["first_ms"], ""],
-    ]
+def report(size: int, found: dict[str, list[dict[str, Any]]], shares: list[dict[str, int]]) -> None:
+    """One table: warm and cold beside each other, then the two processes."""
+    middle = {
+        s: {key: statistics.median(f[key] for f in runs) for key in runs[0]} for s, runs in found.items()
+    }
+    rows: list[list[Any]] = []
+    for what, keys in (("load + first answer, ms", ("load", "first")), ("of it load, ms", ("load",))):
+        asked = f"at most {ASKED_MS:g} warm" if len(keys) == 2 else ""
+        rows.append([what, *(float(sum(middle[s][key] for key in keys)) for s in ("warm", "cold")), asked])
     for step in STEPS:
-        part = middle[f"resident after {step}"]
-        rows.append(
-            [f"resident after {step:,} queries", f"{part / 2**20:.1f} MiB, {part / size:.1%} of the file", ""]
-        )
+        for kind in ("private", "file"):
+            parts = [middle[s][f"{kind} after {step}"] for s in ("warm", "cold")]
+            cells = [f"{part / 2**20:.1f} MiB, {part / size:.1%}" for part in parts]
+            rows.append([f"{kind} memory after {step:,} queries, share of the file's size", *cells, ""])
     for i, share in enumerate(shares):
-        both = f"{share['Rss'] / 2**20:.1f} MiB resident, {share['Pss'] / 2**20:.1f} MiB its share"
-        rows.append([f"process {i + 1} of 2, the file's pages", both, "half each"])
-    print_table(["", "measured", "asked"], rows)
+        cells = [f"{share['Rss'] / 2**20:.1f} MiB, its share {share['Pss'] / 2**20:.1f}", ""]
+        rows.append([f"process {i + 1} of 2, pages of the file", *cells, "half each"])
+    print_table(["", "warm", "cold", "asked"], rows)
 
 
 if __name__ == "__main__":
