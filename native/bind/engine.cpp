@@ -95,29 +95,25 @@ TreeLayer& last_layer(PyForest& self) {
 }
 
 void set_chunks(PyForest& self, const U64& row_start, const U64& word_start, const U32& feature, const U32& offset,
-                const U32& words, const U64& slot_start, const U32& slot) {
+                const U32& words, const U32& index) {
   TreeLayer& layer = last_layer(self);
   const std::size_t starts = layer.shape.child_start.size();
-  const ChunkWeights chunks{view(row_start), view(word_start), view(feature), view(offset),
-                            view(words),     view(slot_start), view(slot)};
+  const ChunkWeights chunks{view(row_start), view(word_start), view(feature), view(offset), view(words), view(index)};
   if (chunks.row_start.size() != starts || chunks.word_start.size() != starts ||
-      chunks.feature.size() != chunks.offset.size() || chunks.words.size() < kTailWords ||
-      (chunks.has_slots() && chunks.slot_start.size() != starts))
+      chunks.feature.size() != chunks.offset.size() || chunks.words.size() < kTailWords)
     throw nb::value_error("the arrays of a layer's chunks do not fit each other");
   layer.chunks = chunks;
-  self.keep(row_start, word_start, feature, offset, words, slot_start, slot);
+  self.keep(row_start, word_start, feature, offset, words, index);
 }
 
-void set_columns(PyForest& self, const U64& start, const U32& feature, const F32& weight, const U64& slot_start,
-                 const U32& slot) {
+void set_columns(PyForest& self, const U64& start, const U32& feature, const F32& weight, const U32& index) {
   TreeLayer& layer = last_layer(self);
   const std::size_t starts = static_cast<std::size_t>(layer.shape.nodes) + 1;
-  const ColumnWeights columns{view(start), view(feature), view(weight), view(slot_start), view(slot)};
-  if (columns.start.size() != starts || columns.feature.size() != columns.weight.size() ||
-      (columns.has_slots() && columns.slot_start.size() != starts))
+  const ColumnWeights columns{view(start), view(feature), view(weight), view(index)};
+  if (columns.start.size() != starts || columns.feature.size() != columns.weight.size())
     throw nb::value_error("the arrays of a layer's columns do not fit each other");
   layer.columns = columns;
-  self.keep(start, feature, weight, slot_start, slot);
+  self.keep(start, feature, weight, index);
 }
 
 template <class Offset>
@@ -155,54 +151,56 @@ std::vector<Choice> choices_of(const BeamSearch& search) {
   return out;
 }
 
-// (fault, row, place, stats): fault 0 is success, 1 to 4 are RowFaults of the queries, 5 is a damaged model.
-std::tuple<int, std::int64_t, std::int64_t, Stats>
-topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
-     const nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& labels,
-     const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& scores, std::uint32_t beam, unsigned threads,
-     int matcher, int isa, bool exact, bool sort_blocks) {
+SearchOptions options_of(std::size_t k, std::uint32_t beam, int matcher, int isa, bool sort_blocks) {
   SearchOptions options;
-  options.k = static_cast<std::uint32_t>(labels.shape(1));
+  options.k = static_cast<std::uint32_t>(k);
   options.beam = beam;
   options.choose = matcher < 0;
   if (matcher >= 0) options.matcher = static_cast<Matcher>(matcher);
   options.isa = static_cast<Isa>(isa);
   options.sort_blocks = sort_blocks;
+  return options;
+}
+
+// Fills labels and scores. The answer is a fault (0: none, 1 to 4: RowFaults of the queries, 5: a damaged model) or,
+// when statistics are wanted and there is no fault, those: made only then, for they cost more than a small query.
+nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
+                const nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& labels,
+                const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& scores, std::uint32_t beam,
+                unsigned threads, int matcher, int isa, bool exact, bool sort_blocks, bool with_stats) {
+  const SearchOptions options = options_of(labels.shape(1), beam, matcher, isa, sort_blocks);
   const Workers workers = python_workers(threads);
-  std::tuple<int, std::int64_t, std::int64_t, Stats> result;
-  auto& [fault, row, place, stats] = result;
+  int fault = 0;
+  Stats stats;
   {
     const nb::gil_scoped_release released;
     const auto begin = std::chrono::steady_clock::now();
     const FloatMode mode;
     const Shelf<CallScratch>::Loan scratch(self.shelf);
-    const RowCheck check = check_rows(scratch->batch, offsets, features, values, self.forest.features);
-    fault = static_cast<int>(check.fault);
-    row = check.row;
-    place = check.at;
+    fault = static_cast<int>(check_rows(scratch->batch, offsets, features, values, self.forest.features).fault);
     const auto queries = scratch->batch.queries();
-    if (fault != 0) return result;
-    if (queries.size() != labels.shape(0) || queries.size() != scores.shape(0) || scores.shape(1) != options.k)
+    if (fault == 0 && (queries.size() != labels.shape(0) || queries.size() != scores.shape(0) ||
+                       scores.shape(1) != options.k))
       throw nb::value_error("results do not have a row for each query");
     Work work;
-    bool sound;
-    if (exact) {
+    bool sound = true;
+    if (fault == 0 && exact) {
       ExactSearch search;
       sound = search.run(self.forest, queries, options, workers, labels.data(), scores.data());
       work = search.work;
-    } else {
+    } else if (fault == 0) {
       sound = scratch->beam.run(self.forest, queries, options, workers, labels.data(), scores.data());
       work = scratch->beam.work;
-      std::get<4>(stats) = choices_of(scratch->beam);
+      if (with_stats) std::get<4>(stats) = choices_of(scratch->beam);
     }
     if (!sound) fault = kDamaged;
-    std::get<0>(stats) = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
+    const auto spent = std::chrono::steady_clock::now() - begin;
+    std::get<0>(stats) = static_cast<std::uint64_t>(std::chrono::nanoseconds(spent).count());
     std::get<1>(stats) = work.blocks;
     std::get<2>(stats) = work.rows;
     std::get<3>(stats) = work.bytes;
   }
-  return result;
+  return fault == 0 && with_stats ? nb::cast(stats) : nb::cast(fault);
 }
 
 Columns columns_of(const In<std::int64_t>& start, const In<std::int32_t>& feature, const F32& weight,
@@ -228,12 +226,11 @@ void bind_forest(nb::module_& m) {
       .def("add_layer", &add_layer, nb::arg("tree"), nb::arg("nodes"), nb::arg("child_start"), nb::arg("label"),
            nb::arg("bias"))
       .def("set_chunks", &set_chunks, nb::arg("row_start"), nb::arg("word_start"), nb::arg("feature"),
-           nb::arg("offset"), nb::arg("words"), nb::arg("slot_start"), nb::arg("slot"))
-      .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("slot_start"),
-           nb::arg("slot"))
+           nb::arg("offset"), nb::arg("words"), nb::arg("index"))
+      .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
            nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"),
-           nb::arg("exact"), nb::arg("sort_blocks"))
+           nb::arg("exact"), nb::arg("sort_blocks"), nb::arg("with_stats"))
       .def(
           "measure_columns",
           [](PyForest& self, std::uint32_t tree, std::uint32_t layer, const Out<std::uint64_t>& start,
@@ -291,28 +288,21 @@ void bind_builders(nb::module_& m) {
       nb::arg("features"), nb::arg("row_start"), nb::arg("word_start"), nb::arg("row_feature"), nb::arg("row_offset"),
       nb::arg("words"), nb::arg("threads"));
   m.def(
-      "slot_starts",
-      [](const U64& start, const Out<std::uint64_t>& slot_start) {
-        slot_start.data()[0] = 0;
-        for (std::size_t i = 0; i + 1 < start.shape(0); ++i)
-          slot_start.data()[i + 1] = slot_start.data()[i] + slots_for(start.data()[i + 1] - start.data()[i]);
-      },
-      nb::arg("start"), nb::arg("slot_start"));
+      "index_words", [](std::uint64_t rows, std::uint64_t supports) { return index_begin(rows, supports); },
+      nb::arg("rows"), nb::arg("supports"), "The words that the hash indices of these supports take together.");
   m.def(
-      "fill_slots",
-      [](const U64& start, const U32& feature, const U64& slot_start, const Out<std::uint32_t>& slot,
-         unsigned threads) {
+      "fill_index",
+      [](const U64& start, const U32& feature, const Out<std::uint32_t>& index, unsigned threads) {
         const Workers workers = python_workers(threads);
         const nb::gil_scoped_release released;
         parallel_for(workers, start.shape(0) - 1, [&](std::size_t i, unsigned) {
-          const std::uint64_t begin = start.data()[i], end = start.data()[i + 1], at = slot_start.data()[i];
-          if (begin > end || end > feature.shape(0)) return; // found again, and said, when it is followed
-          fill_slots(feature.data() + begin, static_cast<std::uint32_t>(end - begin), slot.data() + at,
-                     static_cast<std::uint32_t>(slot_start.data()[i + 1] - at));
+          const std::uint64_t row = start.data()[i], rows = start.data()[i + 1] - row;
+          const std::uint64_t begin = index_begin(row, i), end = index_begin(row + rows, i + 1);
+          fill_index(feature.data() + row, static_cast<std::uint32_t>(rows), index.data() + begin, end - begin);
         });
       },
-      nb::arg("start"), nb::arg("feature"), nb::arg("slot_start"), nb::arg("slot"), nb::arg("threads"),
-      "Fills zeroed hash slots for every support.");
+      nb::arg("start"), nb::arg("feature"), nb::arg("index"), nb::arg("threads"),
+      "Fills the zeroed hash indices of all supports. start must rise and end inside feature.");
 }
 
 } // namespace

@@ -15,9 +15,10 @@ import scipy.sparse as sp
 from beamwood import store
 from beamwood.activations import Activation
 from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of
-from beamwood.engine import Engine, Searcher, Stats, column_forest, forest_of, with_slots
+from beamwood.engine import Engine, Searcher, Stats, column_forest, forest_of, with_index
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.layers import Layer
+from beamwood.rows import is_sparse
 from beamwood.strings import StringTable
 
 Labels = npt.NDArray[np.int64]
@@ -50,13 +51,17 @@ class Shape:
         """From the description in a file, which may be damaged."""
         try:
             model = meta["model"]
-            trees = tuple(TreeSize(tuple(map(_count, t["nodes"])), tuple(map(_count, t["nonzeros"]))) for t in model["trees"])
+            trees = tuple(
+                TreeSize(tuple(map(_count, t["nodes"])), tuple(map(_count, t["nonzeros"]))) for t in model["trees"]
+            )
             activation = Activation.parse(model["activation"], model["path"])
             shape = cls(_count(model["features"]), _count(model["labels"]), activation, trees, dict(model["settings"]))
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
         if not trees or not all(tree.nodes for tree in trees):
-            raise FormatError("The model's description is damaged (a tree without layers). Get a fresh copy of the file.")
+            raise FormatError(
+                "The model's description is damaged (a tree without layers). Get a fresh copy of the file."
+            )
         return shape
 
 
@@ -83,7 +88,9 @@ class Model:
         forest = self._chunked
         if self._engine.layout == "column":
             hashed = self._engine.matcher == "hash"
-            forest = column_forest(forest, sections, shape.trees, shape.features, shape.labels, shape.activation, hashed, _cores())
+            forest = column_forest(
+                forest, sections, shape.trees, shape.features, shape.labels, shape.activation, hashed, _cores()
+            )
         self._searcher = Searcher(self._engine, forest, shape.features, shape.activation, len(shape.trees))
 
     @classmethod
@@ -105,7 +112,9 @@ class Model:
         return cls._build([layers], Activation.parse(activation, path), names, keys, settings or {}, report)
 
     @classmethod
-    def from_trees(cls, models: Sequence[Model], *, settings: dict[str, Any] | None = None, report: Any = None) -> Model:
+    def from_trees(
+        cls, models: Sequence[Model], *, settings: dict[str, Any] | None = None, report: Any = None
+    ) -> Model:
         """An ensemble: scores are the mean over the trees of all models given. Names and keys are the first one's."""
         if not models:
             raise DataError("An ensemble needs at least one model; the list is empty.")
@@ -116,12 +125,16 @@ class Model:
             shape = model._shape
             if (shape.features, shape.labels, shape.activation) != (first.features, first.labels, first.activation):
                 raise DataError(
-                    f"Model {number} has {shape.features:,} features, {shape.labels:,} labels and activation {shape.activation.name}; "
-                    f"model 0 has {first.features:,}, {first.labels:,} and {first.activation.name}. Trees of an ensemble must agree."
+                    f"Model {number} has {shape.features:,} features, {shape.labels:,} labels and activation "
+                    f"{shape.activation.name}; "
+                    f"model 0 has {first.features:,}, {first.labels:,} and {first.activation.name}. Trees of "
+                    "an ensemble must agree."
                 )
             for tree in range(len(shape.trees)):
                 moved = f"tree{len(sizes)}/"
-                sections |= {moved + n.partition("/")[2]: a for n, a in model._sections.items() if n.startswith(f"tree{tree}/")}
+                sections |= {
+                    moved + n.partition("/")[2]: a for n, a in model._sections.items() if n.startswith(f"tree{tree}/")
+                }
                 sizes.append(shape.trees[tree])
         sections |= {n: a for n, a in models[0]._sections.items() if not n.startswith("tree")}
         whole = replace(first, trees=tuple(sizes), settings=first.settings if settings is None else settings)
@@ -129,8 +142,13 @@ class Model:
 
     @classmethod
     def _build(
-        cls, trees: Sequence[Sequence[Layer]], activation: Activation, names: Sequence[str] | None,
-        keys: Sequence[str] | None, settings: dict[str, Any], report: Any,
+        cls,
+        trees: Sequence[Sequence[Layer]],
+        activation: Activation,
+        names: Sequence[str] | None,
+        keys: Sequence[str] | None,
+        settings: dict[str, Any],
+        report: Any,
     ) -> Model:
         sections: Sections = {}
         sizes: list[TreeSize] = []
@@ -138,7 +156,7 @@ class Model:
         for number, layers in enumerate(trees):
             if not layers:
                 raise DataError("A tree needs at least one layer; the list of layers is empty.")
-            features = int(layers[0].weights.shape[0]) if sp.issparse(layers[0].weights) else 0
+            features = int(layers[0].weights.shape[0]) if is_sparse(layers[0].weights) else 0
             arrays, size, labels = build_tree(layers, number, features, _cores())
             sections |= arrays
             sizes.append(size)
@@ -166,17 +184,30 @@ class Model:
 
         matcher: march, binary, hash, dense; layout: chunk, column; isa: scalar, avx2, avx512; each also auto.
         """
-        given = {name: value for name, value in (("matcher", matcher), ("layout", layout), ("isa", isa)) if value is not None}
+        given = {
+            name: value for name, value in (("matcher", matcher), ("layout", layout), ("isa", isa)) if value is not None
+        }
         engine = replace(self._engine, **given)
         sections = self._sections
         if engine.matcher == "hash" and engine.layout != "column":
-            sections = with_slots(sections, self._shape.trees, _cores())
+            sections = with_index(sections, self._shape.trees, _cores())
         return Model(self._shape, sections, engine, self.report)
 
     @overload
-    def topk(self, X: Any, k: int = ..., beam: int = ..., threads: int = ..., *, exact: bool = ..., stats: Literal[False] = ...) -> tuple[Labels, Scores]: ...
+    def topk(
+        self,
+        X: Any,
+        k: int = ...,
+        beam: int = ...,
+        threads: int = ...,
+        *,
+        exact: bool = ...,
+        stats: Literal[False] = ...,
+    ) -> tuple[Labels, Scores]: ...
     @overload
-    def topk(self, X: Any, k: int = ..., beam: int = ..., threads: int = ..., *, exact: bool = ..., stats: Literal[True]) -> tuple[Labels, Scores, Stats]: ...
+    def topk(
+        self, X: Any, k: int = ..., beam: int = ..., threads: int = ..., *, exact: bool = ..., stats: Literal[True]
+    ) -> tuple[Labels, Scores, Stats]: ...
     def topk(
         self, X: Any, k: int = 10, beam: int = 10, threads: int = 1, *, exact: bool = False, stats: bool = False
     ) -> tuple[Labels, Scores] | tuple[Labels, Scores, Stats]:
@@ -189,7 +220,7 @@ class Model:
             k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
         if exact:
             self._check_exact()
-        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact)
+        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact, stats)
         return (labels, scores, self._searcher.stats(raw)) if stats else (labels, scores)
 
     def predict(self, X: Any, k: int = 10, beam: int = 10, threads: int = 1, *, exact: bool = False) -> Any:
@@ -202,9 +233,15 @@ class Model:
 
     def _check_exact(self) -> None:
         if len(self._shape.trees) > 1:
-            raise SettingsError(f"exact=True works with one tree, this model has {len(self._shape.trees)}. Use a wider beam instead, for example beam=100.")
+            raise SettingsError(
+                f"exact=True works with one tree, this model has {len(self._shape.trees)}. Use a wider beam "
+                "instead, for example beam=100."
+            )
         if not self._shape.activation.only_shrinks:
-            raise SettingsError("exact=True needs an activation that only shrinks scores down the tree, identity does not. Use a wider beam instead.")
+            raise SettingsError(
+                "exact=True needs an activation that only shrinks scores down the tree, identity does not. "
+                "Use a wider beam instead."
+            )
 
     @property
     def n_features(self) -> int:
@@ -237,7 +274,9 @@ class Model:
 
     def _checked(self, label: int) -> int:
         if not 0 <= label < self._shape.labels:
-            raise DataError(f"Label {label} does not exist: the model has {self._shape.labels:,} labels, numbered from 0.")
+            raise DataError(
+                f"Label {label} does not exist: the model has {self._shape.labels:,} labels, numbered from 0."
+            )
         return int(label)
 
     def info(self) -> dict[str, Any]:
@@ -259,16 +298,18 @@ class Model:
             "bytes_a_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,
             "engine": {"matcher": self._engine.matcher, "layout": self._engine.layout, "isa": self._engine.isa},
-            "has_hash_index": layer_name(0, 0, "slot_start") in self._sections,
+            "has_hash_index": layer_name(0, 0, "index") in self._sections,
             "settings": self.settings,
         }
 
     def __repr__(self) -> str:
         shape = self._shape
-        return f"<beamwood.Model: {shape.labels:,} labels, {shape.features:,} features, {len(shape.trees)} tree{'s'[: len(shape.trees) > 1]}, {shape.activation.name}>"
+        trees = f"{len(shape.trees)} tree" + "s" * (len(shape.trees) > 1)
+        size = f"{shape.labels:,} labels, {shape.features:,} features"
+        return f"<beamwood.Model: {size}, {trees}, {shape.activation.name}>"
 
 
-_WEIGHT_FIELDS = frozenset({"row_start", "word_start", "feature", "offset", "words", "slot_start", "slot"})
+_WEIGHT_FIELDS = frozenset({"row_start", "word_start", "feature", "offset", "words", "index"})
 
 
 def string_sections(names: Sequence[str] | None, keys: Sequence[str] | None, labels: int) -> Sections:

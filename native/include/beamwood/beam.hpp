@@ -151,7 +151,7 @@ private:
     const std::size_t sampled = std::min<std::size_t>(queries.size(), 256);
     for (std::size_t q = 0; q < sampled; ++q) nonzeros += queries[q].count;
     s.query_nonzeros = static_cast<double>(nonzeros) / static_cast<double>(sampled);
-    s.has_slots = chunked ? layer.chunks.has_slots() : layer.columns.has_slots();
+    s.has_index = chunked ? layer.chunks.has_index() : layer.columns.has_index();
     s.dense_fits = 4ull * forest.features * workers.threads <= options.dense_bytes;
     const Matcher matcher = choose_matcher(s);
     if (std::none_of(choices.begin(), choices.end(), [&](auto& c) { return c.tree == t && c.layer == l; }))
@@ -223,7 +223,7 @@ private:
     const std::vector<Key>& ranked = ranker.ranked();
     for (std::uint32_t i = 0; i < k; ++i) {
       const bool there = i < ranked.size();
-      labels[i] = there ? id_of(ranked[i]) : -1;
+      labels[i] = there ? std::int64_t{id_of(ranked[i])} : -1;
       scores[i] = there ? score_of(ranked[i]) : -std::numeric_limits<float>::infinity();
     }
   }

@@ -4,6 +4,7 @@
 // A matcher finds the common rows, a kernel adds them up and activates. The two meet in a list of matches, so that
 // matchers know nothing of layouts and instruction sets, and kernels nothing of matchers.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -45,42 +46,55 @@ public:
     Siblings siblings;
     if (!layer.shape.children(parent, siblings)) return false;
     if (matcher == Matcher::dense) lookup_.prepare(forest.features);
+    if (sums_.size() < (siblings.width <= kMaskWidth ? kMaskWidth : 65536u)) sums_.resize(siblings.width <= kMaskWidth ? kMaskWidth : 65536u);
     work.blocks += blocks.size();
-    const bool sound = forest.layout == Layout::chunk
-                           ? run_chunk(layer, parent, siblings, blocks, matcher, kernels)
-                           : run_columns(layer, siblings, blocks, matcher);
-    if (!sound) return false;
     const float* bias = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + siblings.begin;
-    for (const Block& block : blocks)
-      kernels.activate(forest.activation, block.scores, bias, siblings.width, block.parent_score, block.scores);
-    return true;
+    const auto activate = [&](const Block& block) {
+      kernels.activate(forest.activation, sums_.data(), bias, siblings.width, block.parent_score, block.scores);
+    };
+    return forest.layout == Layout::chunk
+               ? run_chunk(layer, parent, siblings, blocks, matcher, kernels, activate)
+               : run_columns(layer, siblings, blocks, matcher, activate);
   }
 
 private:
+  // Every run leaves the sums of a block in sums_ and calls activate(block), which makes the block's scores of them.
+  template <class Activate>
   bool run_chunk(const TreeLayer& layer, std::uint32_t parent, const Siblings& siblings, std::span<const Block> blocks,
-                 Matcher matcher, const Kernels& kernels) {
+                 Matcher matcher, const Kernels& kernels, Activate&& activate) {
     Chunk chunk;
     if (!layer.chunks.at(parent, chunk)) return false;
     if (matcher == Matcher::dense && !lookup_.enter(chunk.support)) return false;
-    sums_.resize(siblings.width <= kMaskWidth ? kMaskWidth : 65536);
     bool sound = true;
     for (const Block& block : blocks) {
       const std::uint32_t found = match(*block.query, chunk.support, matcher);
-      for (std::uint32_t i = 0; i < found; ++i) __builtin_prefetch(chunk.offset + matches_[i].row);
-      const std::int64_t words = kernels.accumulate(chunk, siblings.width, matches_.data(), found, sums_.data());
+      place(chunk, found);
+      const std::int64_t words = kernels.accumulate(chunk.words, chunk.word_count, siblings.width, 1, rows_.data(),
+                                                    found, sums_.data());
       if (words < 0) {
         sound = false;
         break;
       }
-      std::copy_n(sums_.data(), siblings.width, block.scores);
+      activate(block);
       count(found, static_cast<std::uint64_t>(words) * 4 + found * 8);
     }
     if (matcher == Matcher::dense) lookup_.leave(chunk.support);
     return sound;
   }
 
+  // From places in the support to places of records, which are called for at once: they wait for memory together.
+  void place(const Chunk& chunk, std::uint32_t found) {
+    if (rows_.size() < found) rows_.resize(found);
+    for (std::uint32_t i = 0; i < found; ++i) {
+      rows_[i] = {chunk.offset[matches_[i].row], matches_[i].value};
+      __builtin_prefetch(chunk.words + std::min<std::uint64_t>(rows_[i].offset, chunk.word_count));
+    }
+  }
+
   // The vanilla product: each column on its own. With `dense` a column is entered once for all blocks.
-  bool run_columns(const TreeLayer& layer, const Siblings& siblings, std::span<const Block> blocks, Matcher matcher) {
+  template <class Activate>
+  bool run_columns(const TreeLayer& layer, const Siblings& siblings, std::span<const Block> blocks, Matcher matcher,
+                   Activate&& activate) {
     for (std::uint32_t child = 0; child < siblings.width; ++child) {
       Column column;
       if (!layer.columns.at(siblings.begin + child, column)) return false;
@@ -93,6 +107,10 @@ private:
         count(found, found * 8);
       }
       if (matcher == Matcher::dense) lookup_.leave(column.support);
+    }
+    for (const Block& block : blocks) {
+      std::copy_n(block.scores, siblings.width, sums_.data());
+      activate(block);
     }
     return true;
   }
@@ -114,6 +132,7 @@ private:
   }
 
   std::vector<Match> matches_;
+  std::vector<Placed> rows_;
   std::vector<float> sums_;
   DenseLookup lookup_;
 };

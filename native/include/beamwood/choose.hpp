@@ -17,7 +17,7 @@ struct BlockStatistics {
   double chunks = 1;        // or columns: supports in this layer
   double rows = 1;          // of a support, on average
   double query_nonzeros = 1;
-  bool has_slots = false;
+  bool has_index = false;
   bool dense_fits = true;   // d numbers for each worker are within the memory the engine allows itself
 };
 
@@ -25,17 +25,17 @@ inline double cost_of(Matcher matcher, const BlockStatistics& s) noexcept {
   const double small = std::min(s.rows, s.query_nonzeros), large = std::max(s.rows, s.query_nonzeros);
   const double shared = std::max(1.0, s.blocks / std::max(1.0, s.chunks)); // blocks that meet the same support
   switch (matcher) {
-  case Matcher::march: return 1.5 * (s.rows + s.query_nonzeros);
-  case Matcher::binary: return 0.6 * small * std::log2(large + 1.0);
-  case Matcher::hash: return 2.5 * s.query_nonzeros;
-  case Matcher::dense: return 1.0 * s.query_nonzeros + 2.0 * s.rows / shared;
+  case Matcher::march: return std::min(1.5 * (s.rows + s.query_nonzeros), 15.0 * small + 0.15 * large);
+  case Matcher::binary: return 0.9 * small * std::log2(large + 1.0);
+  case Matcher::hash: return 11.0 * s.query_nonzeros;
+  case Matcher::dense: return 1.2 * s.query_nonzeros + 2.0 * s.rows / shared;
   }
   return 0;
 }
 
 inline Matcher choose_matcher(const BlockStatistics& s) noexcept {
   Matcher best = Matcher::binary;
-  if (s.has_slots && cost_of(Matcher::hash, s) < cost_of(best, s)) best = Matcher::hash;
+  if (s.has_index && cost_of(Matcher::hash, s) < cost_of(best, s)) best = Matcher::hash;
   if (s.dense_fits && cost_of(Matcher::dense, s) < cost_of(best, s)) best = Matcher::dense;
   if (cost_of(Matcher::march, s) < cost_of(best, s)) best = Matcher::march;
   return best;

@@ -17,22 +17,15 @@ struct ColumnWeights {
   std::span<const std::uint64_t> start;   // nodes + 1
   std::span<const std::uint32_t> feature; // rising in each column
   std::span<const float> weight;
-  std::span<const std::uint64_t> slot_start; // nodes + 1; empty when there is no hash index
-  std::span<const std::uint32_t> slot;
+  std::span<const std::uint32_t> index; // the hash indices of all columns; empty when there are none
 
-  bool has_slots() const noexcept { return !slot_start.empty(); }
+  bool has_index() const noexcept { return !index.empty(); }
 
   bool at(std::uint32_t node, Column& out) const noexcept {
     const std::uint64_t begin = start[node], end = start[node + 1];
     if (begin > end || end > feature.size() || end - begin > 0xffffffffu) return false;
     out = {{feature.data() + begin, static_cast<std::uint32_t>(end - begin), nullptr, 0}, weight.data() + begin};
-    if (has_slots()) {
-      const std::uint64_t slots = slot_start[node], slots_end = slot_start[node + 1];
-      if (slots > slots_end || slots_end > slot.size() || slots_end - slots > 0xffffffffu) return false;
-      out.support.slot = slot.data() + slots;
-      out.support.slot_count = static_cast<std::uint32_t>(slots_end - slots);
-    }
-    return true;
+    return !has_index() || attach_index(index, begin, end, node, out.support);
   }
 };
 
@@ -51,9 +44,11 @@ bool each_chunk_weight(const LayerShape& shape, const ChunkWeights& chunks, cons
     const auto p = static_cast<std::uint32_t>(parent);
     bool good = shape.children(p, siblings) && chunks.at(p, chunk);
     for (std::uint32_t row = 0; good && row < chunk.support.count; ++row)
-      good = each_weight(chunk, siblings.width, row, [&](std::uint32_t child, float weight) {
-        if (child < siblings.width) visit(siblings.begin + child, chunk.support.feature[row], weight);
-      });
+      good = each_weight(chunk.words, chunk.word_count, chunk.offset[row], siblings.width, 1,
+                         [&](std::uint32_t child, float weight) {
+                           if (child < siblings.width)
+                             visit(siblings.begin + child, chunk.support.feature[row], weight);
+                         });
     if (!good) sound = false;
   });
   return sound;

@@ -103,7 +103,7 @@ private:
     s.chunks = chunked ? layer.shape.parents() : layer.shape.nodes;
     s.rows = static_cast<double>(chunked ? layer.chunks.feature.size() : layer.columns.feature.size()) / s.chunks;
     s.query_nonzeros = query.count;
-    s.has_slots = chunked ? layer.chunks.has_slots() : layer.columns.has_slots();
+    s.has_index = chunked ? layer.chunks.has_index() : layer.columns.has_index();
     s.dense_fits = false;
     return choose_matcher(s);
   }

@@ -29,10 +29,10 @@ struct Forest {
   Layout layout = Layout::chunk;
   std::vector<Tree> trees;
 
-  bool has_slots() const noexcept {
+  bool has_index() const noexcept {
     for (const Tree& tree : trees)
       for (const TreeLayer& layer : tree.layers)
-        if (layout == Layout::chunk ? !layer.chunks.has_slots() : !layer.columns.has_slots()) return false;
+        if (layout == Layout::chunk ? !layer.chunks.has_index() : !layer.columns.has_index()) return false;
     return true;
   }
 };
