@@ -69,9 +69,7 @@ class Topics:
         size = np.maximum(WORDS, 6_000 >> level).astype(np.float64)
         rank = (np.exp(rng.random(n) * np.log1p(size)) - 1).astype(np.int64)
         share = self._hash(topic, rank)
-        word = np.where(
-            level == 0, _zipf(rng.random(n), self.features, HEAD, STEEP), share**RARE * self.features
-        )
+        word = np.where(level == 0, _zipf(rng.random(n), self.features, HEAD, STEEP), share**RARE * self.features)
         return self._shuffle(word.astype(np.int64))
 
     def _levels(self, n: int, rng: np.random.Generator) -> Ints:
@@ -86,7 +84,8 @@ class Topics:
         z = (z + np.uint64(self.seed)) * np.uint64(0xD1342543DE82EF95)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        share: Floats = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return share
 
     def _shuffle(self, word: Ints) -> Ints:
         """Frequent words get ids all over the range, as in a vocabulary in alphabetical order."""
@@ -100,7 +99,8 @@ def _zipf(uniform: Floats, size: int, head: float, steep: float) -> Floats:
     """Uniform numbers in, ranks in [0, size) out with density (rank + head) ** -steep."""
     power = 1 - steep
     low, high = head**power, (head + size) ** power
-    return np.minimum((low + uniform * (high - low)) ** (1 / power) - head, size * (1 - 1e-9))
+    rank: Floats = np.minimum((low + uniform * (high - low)) ** (1 / power) - head, size * (1 - 1e-9))
+    return rank
 
 
 def dataset(labels: int, features: int, rows: int, nnz_per_row: float, seed: int = 0) -> Dataset:
@@ -122,9 +122,7 @@ def _labels_of_rows(topics: Topics, rows: int, rng: np.random.Generator) -> sp.c
     """One label a row, each at least once, popular ones more often; four rows in ten have a near one too."""
     popularity = rng.permutation(topics.labels)
     spare = _zipf(rng.random(max(0, rows - topics.labels)), topics.labels, topics.labels / 8, 1.1)
-    main = rng.permutation(np.concatenate([np.arange(topics.labels), popularity[spare.astype(np.int64)]]))[
-        :rows
-    ]
+    main = rng.permutation(np.concatenate([np.arange(topics.labels), popularity[spare.astype(np.int64)]]))[:rows]
     near = np.clip(main + rng.integers(-8, 9, rows), 0, topics.labels - 1)
     two = rng.random(rows) < 0.4
     at = np.concatenate([np.arange(rows), np.flatnonzero(two)])
@@ -144,14 +142,11 @@ def _tokens_for(topics: Topics, nnz_per_row: float, seed: int) -> float:
     return factor
 
 
-def _count(
-    topics: Topics, Y: sp.csr_matrix, tokens_per_row: float, rng: np.random.Generator
-) -> sp.csr_matrix:
+def _count(topics: Topics, Y: sp.csr_matrix, tokens_per_row: float, rng: np.random.Generator) -> sp.csr_matrix:
     """How often each word is in each row; lengths are log-normal around the mean."""
     rows = Y.shape[0]
     length = rng.lognormal(np.log(tokens_per_row) - WIDE**2 / 2, WIDE, rows)
-    length = np.maximum(1, np.rint(length)).astype(np.int64)
-    row = np.repeat(np.arange(rows), length)
+    row = np.repeat(np.arange(rows), np.maximum(1, np.rint(length)).astype(np.int64))
     pick = (rng.random(len(row)) * np.diff(Y.indptr)[row]).astype(np.int64)
     word = topics.tokens(Y.indices[Y.indptr[row] + pick].astype(np.int64), rng)
     key, count = np.unique(row * topics.features + word, return_counts=True)
@@ -212,10 +207,7 @@ class LayerWords:
         """Columns of about `wanted` non-zeros, made a range of nodes at a time."""
         step = max(1, int(4_000_000 / wanted))
         tokens = wanted * self._tokens_for(wanted, rng)
-        parts = [
-            self._draw(np.arange(a, min(self.nodes, a + step)), tokens, rng)
-            for a in range(0, self.nodes, step)
-        ]
+        parts = [self._draw(np.arange(a, min(self.nodes, a + step)), tokens, rng) for a in range(0, self.nodes, step)]
         sizes, indices, data = (np.concatenate([part[i] for part in parts]) for i in range(3))
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         return sp.csc_matrix((data, indices, indptr), shape=(self.topics.features, self.nodes))

@@ -172,9 +172,7 @@ def main() -> None:
 
 def report(size: int, found: dict[str, list[dict[str, Any]]], shares: list[dict[str, int]]) -> None:
     """One table: warm and cold beside each other, then the two processes."""
-    middle = {
-        s: {key: statistics.median(f[key] for f in runs) for key in runs[0]} for s, runs in found.items()
-    }
+    middle = {s: {key: statistics.median(f[key] for f in runs) for key in runs[0]} for s, runs in found.items()}
     rows: list[list[Any]] = []
     for what, keys in (("load + first answer, ms", ("load", "first")), ("of it load, ms", ("load",))):
         asked = f"at most {ASKED_MS:g} warm" if len(keys) == 2 else ""

@@ -40,9 +40,7 @@ def chunk_rows(layer: Layer) -> Any:
     """Features x parents, one where the parent's chunk has a row for the feature."""
     W = sp.csc_matrix(layer.weights)
     chunk = np.repeat(np.asarray(layer.parent), np.diff(W.indptr))
-    rows = sp.csc_matrix(
-        (np.ones(W.nnz, np.int8), (W.indices, chunk)), shape=(W.shape[0], int(layer.parent.max()) + 1)
-    )
+    rows = sp.csc_matrix((np.ones(W.nnz, np.int8), (W.indices, chunk)), shape=(W.shape[0], int(layer.parent.max()) + 1))
     rows.data[:] = 1
     return rows
 
@@ -69,9 +67,7 @@ def print_shapes(title: str, layers: list[Layer]) -> None:
     found = shapes(layers)
     heads = list(found[0])
     names = [*(f"layer {i}" for i in range(len(layers))), f"all, {found[-1]['bytes']:.1f} bytes a non-zero"]
-    cells = (
-        [name, *(shape.get(head, "") for head in heads)] for name, shape in zip(names, found, strict=True)
-    )
+    cells = ([name, *(shape.get(head, "") for head in heads)] for name, shape in zip(names, found, strict=True))
     print_table(["", *heads], cells)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import generate
 import numpy as np
 import scipy.sparse as sp
-from pecos_folder import read_layers
+from pecos_folder import read_layers, write_layers
 from rivals import BUILD, Pecos
 
 from beamwood.layers import Layer
@@ -40,37 +40,42 @@ class Subject:
     name: str
     branching: int
     data: Path  # the folder of its matrices
+    weights: str = "trained"  # by libpecos, or "generated"
 
     @property
     def model_folder(self) -> Path:
-        return BUILD / "bench-models" / f"{self.name}-b{self.branching}"
+        kind = "" if self.weights == "trained" else f"-{self.weights}"
+        return BUILD / "bench-models" / f"{self.name}-b{self.branching}{kind}"
 
     def queries(self, rows: int) -> sp.csr_matrix:
         """The first test rows."""
-        X = sp.csr_matrix(sp.load_npz(self.data / "X.tst.npz"), dtype=np.float32)[:rows]
+        X: sp.csr_matrix = sp.csr_matrix(sp.load_npz(self.data / "X.tst.npz"), dtype=np.float32)[:rows]
         X.sort_indices()
         return X
 
     def layers(self) -> list[Layer]:
-        """The weights that libpecos trained, which must be there."""
+        """The weights of the model folder, which must be there."""
         return read_layers(self.model_folder)
 
-    def train(self, nice: int = 0) -> None:
-        """Trains with libpecos on one thread unless that was done before."""
+    def prepare(self, nice: int = 0) -> None:
+        """Makes the model folder unless it is there: generates weights, or has libpecos train on one thread."""
         if self.model_folder.exists():
             return
         self.model_folder.parent.mkdir(parents=True, exist_ok=True)
+        if self.weights == "generated":
+            draft = self.model_folder.with_suffix(".draft")
+            write_layers(generated_layers(self.name, self.branching), draft)
+            draft.rename(self.model_folder)
+            return
         with Pecos(nice=nice) as pecos:
-            seconds = pecos.train(
-                self.data / "X.trn.npz", self.data / "Y.trn.npz", self.model_folder, self.branching
-            )
+            seconds = pecos.train(self.data / "X.trn.npz", self.data / "Y.trn.npz", self.model_folder, self.branching)
         print(f"trained {self.model_folder.name} in {seconds:.0f} s", flush=True)
 
 
-def subject(name: str, branching: int = 32, data: Path | None = None) -> Subject:
-    """Finds or makes the data of a subject."""
+def subject(name: str, branching: int = 32, data: Path | None = None, weights: str = "trained") -> Subject:
+    """Finds or makes the data of a subject. Real ones have trained weights only."""
     if name in GENERATED:
-        return Subject(name, branching, _generated(name))
+        return Subject(name, branching, _generated(name), weights)
     if data is None or not (data / name / "X.trn.npz").exists():
         raise FileNotFoundError(f"subject {name!r}: give its parent folder with --data (looked in {data})")
     return Subject(name, branching, data / name)
@@ -100,19 +105,15 @@ def _generated(name: str) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "names", nargs="+", metavar="NAME[:BRANCHING]", help=f"of {', '.join(NAMES)}; 32 by default"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="+", metavar="NAME[:BRANCHING]", help=f"of {', '.join(NAMES)}; 32 by default")
     parser.add_argument("--data", type=Path, help="folder of the real subjects")
     parser.add_argument("--nice", type=int, default=0)
     given = parser.parse_args()
     os.nice(given.nice)
     for wanted in given.names:
         name, _, branching = wanted.partition(":")
-        subject(name, int(branching or 32), given.data).train(given.nice)
+        subject(name, int(branching or 32), given.data).prepare(given.nice)
 
 
 if __name__ == "__main__":

@@ -59,16 +59,12 @@ def native_times(model: Any, rows: list[sp.csr_matrix]) -> list[float]:
     return [model.topk(row, k=K, beam=BEAM, threads=1, stats=True)[2].nanoseconds / 1e3 for row in rows]
 
 
-def measure(
-    layers: list[Layer], X: sp.csr_matrix, online_rows: int, rounds: int
-) -> dict[str, dict[str, Time]]:
+def measure(layers: list[Layer], X: sp.csr_matrix, online_rows: int, rounds: int) -> dict[str, dict[str, Time]]:
     """{"batch": {variant: time}, "online": {variant: time}} for one model."""
     models = variants_of(layers)
     rows = [X[i] for i in range(online_rows)]
     check_same_bits(models, X, rows[:20])
-    batch = {
-        n: partial(batch_time, partial(m.topk, X, k=K, beam=BEAM), X.shape[0]) for n, m in models.items()
-    }
+    batch = {n: partial(batch_time, partial(m.topk, X, k=K, beam=BEAM), X.shape[0]) for n, m in models.items()}
     online = {name: partial(native_times, model, rows) for name, model in models.items()}
     return {"batch": in_turns(batch, rounds), "online": in_turns(online, rounds)}
 
