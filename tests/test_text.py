@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
+import pickle
 import sys
 import threading
 import unicodedata
@@ -144,9 +146,7 @@ def test_every_character_is_python_s_unless_one_of_the_two_does_not_know_it() ->
     different = [code for code in range(sys.maxunicode + 1) if not same_character(code)]
     if unicodedata.unidata_version == _core.unicode_version:
         assert different == []
-    newer = tuple(map(int, unicodedata.unidata_version.split("."))) > tuple(
-        map(int, _core.unicode_version.split("."))
-    )
+    newer = tuple(map(int, unicodedata.unidata_version.split("."))) > tuple(map(int, _core.unicode_version.split(".")))
     old = unicodedata.ucd_3_2_0
     # A newer Python knows more characters; of those known for long, only a handful ever changed class.
     changed = [code for code in different if old.category(chr(code)) != "Cn"]
@@ -329,9 +329,13 @@ def test_wholly_wrong_arrays_are_format_errors() -> None:
     assert unknown.nnz == 0
     for name, value in (("0/idf", np.nan), ("0/offsets", 2**40)):
         with pytest.raises(FormatError, match="damaged"):
-            FittedText.from_arrays(settings_, {**arrays, name: np.full_like(arrays[name], value)}).transform(
-                TEXTS
-            )
+            FittedText.from_arrays(settings_, {**arrays, name: np.full_like(arrays[name], value)}).transform(TEXTS)
+
+
+def test_copies_and_pickles_give_the_same_rows() -> None:
+    fitted = TextFeatures().fit(TEXTS)
+    for again in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+        assert (again.transform(TEXTS) != fitted.transform(TEXTS)).nnz == 0
 
 
 def test_a_fitted_text_serves_many_threads_at_once() -> None:
@@ -339,8 +343,7 @@ def test_a_fitted_text_serves_many_threads_at_once() -> None:
     wanted = fitted.transform(TEXTS * 50, threads=1)
     answers: list = []
     workers = [
-        threading.Thread(target=lambda: answers.append(fitted.transform(TEXTS * 50, threads=2)))
-        for _ in range(6)
+        threading.Thread(target=lambda: answers.append(fitted.transform(TEXTS * 50, threads=2))) for _ in range(6)
     ]
     for worker in workers:
         worker.start()
