@@ -170,6 +170,7 @@ def test_several_blocks_stand_side_by_side() -> None:
     assert_same_rows(TextFeatures.from_sklearn(union), union, TEXTS)
 
 
+@pytest.mark.filterwarnings("ignore:Upper case characters")
 def test_a_fitted_scikit_learn_vectorizer_can_be_brought_in() -> None:
     for theirs in (
         TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"\b\w+\b"),
@@ -228,6 +229,15 @@ def test_objects_that_are_no_fitted_vectorizers_are_refused() -> None:
 def test_settings_that_cannot_be_meant_are_refused(wrong: dict) -> None:
     with pytest.raises(SettingsError):
         TextFeatures(**wrong)
+
+
+def test_numpy_numbers_in_settings_are_kept_as_plain_ones() -> None:
+    given = TextFeatures(min_df=np.int64(1), max_df=np.float32(1), max_features=np.int32(9), binary=np.bool_(True))
+    settings_ = given.fit(TEXTS).settings()
+    assert json.loads(json.dumps(settings_)) == {
+        **settings_,
+        "blocks": [{**settings_["blocks"][0], "ngram_range": [1, 1]}],
+    }
 
 
 def test_bad_texts_are_named() -> None:
@@ -298,6 +308,7 @@ def test_damaged_arrays_end_in_a_format_error_or_a_row(data: st.DataObject) -> N
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     damaged = FittedText.from_arrays(fitted.settings(), arrays)
     try:
+        damaged.vocabulary()
         rows = damaged.transform(TEXTS)
     except FormatError:
         return
