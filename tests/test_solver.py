@@ -68,9 +68,7 @@ def test_default_eps_is_near_the_optimum():
 def test_same_bits_for_any_thread_count(loss, branching):
     X, Y = random_problem(400, 60, 100, seed=5, density=0.1)
     settings = settings_for("fast", loss=loss)
-    one, two, five = (
-        train_layers(X, Y, even_tree(100, branching), settings, seed=7, threads=t) for t in (1, 2, 5)
-    )
+    one, two, five = (train_layers(X, Y, even_tree(100, branching), settings, seed=7, threads=t) for t in (1, 2, 5))
     for a, b, c in zip(one, two, five, strict=True):
         for other in (b, c):
             assert a.weights.indptr.tobytes() == other.weights.indptr.tobytes()
