@@ -56,6 +56,7 @@ TEST(every_variant_gives_the_bits_of_the_plain_search) {
         for (const Matcher matcher : kMatchers) {
           options.matcher = matcher;
           options.sort_blocks = random.chance(0.8);
+          options.bound = random.chance(0.8);
           CHECK(search(forest, rows.queries(), options, random.between(1, 3)) == expected);
         }
       }
@@ -141,7 +142,7 @@ TEST(exact_search_is_the_plain_search_with_an_endless_beam) {
     options.k = random.between(1, 12);
     options.choose = random.chance(0.5);
     const Answers expected = plain_search(plain, rows.queries(), options.k, 1u << 30);
-    for (const Layout layout : kLayouts)
+    for (const Layout layout : kSearched)
       for (const unsigned threads : {1u, 2u}) {
         Answers found(rows.queries().size(), options.k);
         ExactSearch exact;
@@ -149,6 +150,40 @@ TEST(exact_search_is_the_plain_search_with_an_endless_beam) {
         CHECK(found == expected);
       }
   }
+}
+
+TEST(threads_are_the_same_bytes_for_any_number_of_workers) {
+  Random random;
+  for (int round = 0; round < 20; ++round) {
+    OwnedForest own(plain_forest(random, random_plan(random)));
+    auto again = own.trees[0];
+    CHECK(thread_tree(again, own.features, 3));
+    for (std::size_t l = 0; l < again.size(); ++l) {
+      CHECK(again[l].threads == own.trees[0][l].threads);
+      CHECK(again[l].thread_start == own.trees[0][l].thread_start);
+      CHECK(again[l].root == own.trees[0][l].root);
+    }
+  }
+}
+
+TEST(threaded_offsets_that_leave_the_arrays_are_reported) {
+  Random random;
+  const PlainForest plain = plain_forest(random, larger_plan());
+  const Rows rows(random, 5, plain.features, 0.9);
+  const auto reported = [&](auto&& damage) {
+    OwnedForest own(plain);
+    damage(own.trees[0]);
+    SearchOptions options;
+    options.beam = 100000;
+    options.bound = false; // everything is opened
+    return !search(own.view(Layout::threaded), rows.queries(), options).sound;
+  };
+  for (const std::uint64_t far : {std::uint64_t{1} << 32, ~std::uint64_t{0}, ~std::uint64_t{0} - 50})
+    for (const std::size_t layer : {0u, 1u, 2u}) {
+      CHECK(reported([&](auto& tree) { tree[layer].thread_start[0] = far; }));
+      CHECK(reported([&](auto& tree) { tree[layer].thread_start[1] = far; }));
+    }
+  CHECK(reported([](auto& tree) { std::fill(tree[0].root.begin(), tree[0].root.end(), 0xfffffff0u); }));
 }
 
 TEST(labels_and_shapes_of_a_damaged_tree_are_reported) {
@@ -164,6 +199,7 @@ TEST(labels_and_shapes_of_a_damaged_tree_are_reported) {
       SearchOptions options;
       options.k = options.beam = 100000; // everything is looked at
       beam &= !search(forest, rows.queries(), options, 2).sound;
+      if (layout == Layout::threaded) continue;
       Answers answers(rows.queries().size(), options.k);
       ExactSearch exact;
       best_first &= !exact.run(forest, rows.queries(), options, Workers{2}, answers.labels.data(), answers.scores.data());
