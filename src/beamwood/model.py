@@ -262,7 +262,8 @@ class Model:
             )
         if self._searcher.layout != "threaded":
             return self._searcher
-        return Searcher(replace(self._engine, layout="chunk"), "chunk", self._chunked, self._shape.features)
+        engine = replace(self._engine, layout="chunk", matcher="auto")  # threads have no matcher, and need no hash index
+        return Searcher(engine, "chunk", self._chunked, self._shape.features)
 
     @property
     def n_features(self) -> int:
