@@ -109,7 +109,7 @@ def main() -> None:
             cells += [f"{times[0]:.1f}", f"{times[1]:.1f}", f"{times[0] / times[1]:.1f}x"]
         table.add_row(*cells)
     console.print(table)
-    console.print("column: one sparse vector a label. chunk: siblings stored together (MSCM). The same weights and bits.")
+    console.print("column: one sparse vector a node. chunk: siblings stored together (MSCM). Same weights, same bits.")
 
 
 if __name__ == "__main__":

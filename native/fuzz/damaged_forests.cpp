@@ -27,7 +27,8 @@ template <class T> void flip(Random& random, std::vector<T>& array) {
 }
 
 void flip(Random& random, std::vector<float>& array) {
-  if (!array.empty()) array[random.below(array.size())] = std::bit_cast<float>(static_cast<std::uint32_t>(random.next()));
+  if (!array.empty())
+    array[random.below(array.size())] = std::bit_cast<float>(static_cast<std::uint32_t>(random.next()));
 }
 
 void damage(Random& random, OwnedLayer& layer) {
@@ -45,9 +46,7 @@ void damage(Random& random, OwnedLayer& layer) {
   case 10: return flip(random, layer.thread_start);
   case 11: return flip(random, layer.threads);
   case 12: return flip(random, layer.root);
-  default:
-    flip(random, layer.column_start);
-    flip(random, layer.column_feature);
+  default: flip(random, layer.column_start); flip(random, layer.column_feature);
   }
 }
 

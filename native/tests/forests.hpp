@@ -46,7 +46,8 @@ inline PlainTree plain_tree(Random& random, const Plan& plan, std::uint32_t& lab
     PlainLayer layer;
     layer.child_start.push_back(0);
     for (const bool open : inner)
-      layer.child_start.push_back(layer.child_start.back() + (open ? random.between(plan.least_width, plan.most_width) : 0));
+      layer.child_start.push_back(layer.child_start.back() +
+                                  (open ? random.between(plan.least_width, plan.most_width) : 0));
     const std::uint32_t nodes = layer.child_start.back();
     const bool last = depth + 1 == plan.layers;
     inner.assign(nodes, false);
@@ -126,8 +127,8 @@ inline std::vector<std::uint32_t> hash_indices(const std::vector<std::uint64_t>&
 
 struct OwnedLayer {
   std::uint32_t nodes = 0;
-  std::vector<std::uint32_t> child_start, label, feature, offset, words, index, column_feature, column_index,
-      threads, root;
+  std::vector<std::uint32_t> child_start, label, feature, offset, words, index, column_feature, column_index, threads,
+      root;
   std::vector<std::uint64_t> row_start, word_start, column_start, thread_start;
   std::vector<float> bias, column_weight;
 
@@ -204,7 +205,8 @@ struct OwnedForest {
     Forest forest{features, labels, activation, layout, {}};
     for (const auto& tree : trees) {
       auto& layers = forest.trees.emplace_back().layers;
-      for (const OwnedLayer& layer : tree) layers.push_back({layer.shape(), layer.chunks(), layer.columns(), layer.threaded()});
+      for (const OwnedLayer& layer : tree)
+        layers.push_back({layer.shape(), layer.chunks(), layer.columns(), layer.threaded()});
     }
     return forest;
   }
@@ -228,8 +230,9 @@ struct Rows {
     }
     trim(features);
     trim(values);
-    const RowCheck found = batch.checked(std::span<const std::int64_t>(offsets), std::span<const std::int32_t>(features),
-                                         std::span<const float>(values), dimension);
+    const RowCheck found =
+        batch.checked(std::span<const std::int64_t>(offsets), std::span<const std::int32_t>(features),
+                      std::span<const float>(values), dimension);
     CHECK(found.fault == RowFault::none);
   }
   std::span<const Query> queries() const { return batch.queries(); }

@@ -10,8 +10,8 @@ namespace {
 
 Plan random_plan(Random& random) {
   constexpr Activation kinds[] = {
-      {ActivationKind::sigmoid, 1, Path::product},   {ActivationKind::hinge, 3, Path::product},
-      {ActivationKind::log_sigmoid, 1, Path::sum},   {ActivationKind::log_hinge, 2, Path::log_exp},
+      {ActivationKind::sigmoid, 1, Path::product},     {ActivationKind::hinge, 3, Path::product},
+      {ActivationKind::log_sigmoid, 1, Path::sum},     {ActivationKind::log_hinge, 2, Path::log_exp},
       {ActivationKind::log_sigmoid, 1, Path::log_exp}, {ActivationKind::identity, 1, Path::last}};
   Plan plan;
   plan.features = random.between(1, 60);
@@ -80,7 +80,8 @@ TEST(threads_and_batches_change_no_bit) {
       for (const unsigned threads : {2u, 8u}) CHECK(search(forest, rows.queries(), options, threads) == one);
       for (std::size_t q = 0; q < 20; ++q) {
         const Answers alone = search(forest, rows.queries().subspan(q, 1), options);
-        CHECK(std::equal(alone.labels.begin(), alone.labels.end(), one.labels.begin() + static_cast<std::ptrdiff_t>(q * options.k)));
+        CHECK(std::equal(alone.labels.begin(), alone.labels.end(),
+                         one.labels.begin() + static_cast<std::ptrdiff_t>(q * options.k)));
         CHECK(std::memcmp(alone.scores.data(), one.scores.data() + q * options.k, 4 * options.k) == 0);
       }
     }
@@ -101,7 +102,8 @@ TEST(many_callers_share_a_forest) {
     for (std::size_t c = 0; c < same.size(); ++c)
       callers.emplace_back([&, c] {
         bool all = true;
-        for (unsigned i = 0; i < 10; ++i) all &= search(forest, rows.queries(), options, 1 + (i + static_cast<unsigned>(c)) % 3) == expected;
+        for (unsigned i = 0; i < 10; ++i)
+          all &= search(forest, rows.queries(), options, 1 + (i + static_cast<unsigned>(c)) % 3) == expected;
         same[c] = all;
       });
   }
@@ -146,7 +148,8 @@ TEST(exact_search_is_the_plain_search_with_an_endless_beam) {
       for (const unsigned threads : {1u, 2u}) {
         Answers found(rows.queries().size(), options.k);
         ExactSearch exact;
-        found.sound = exact.run(own.view(layout), rows.queries(), options, Workers{threads}, found.labels.data(), found.scores.data());
+        found.sound = exact.run(own.view(layout), rows.queries(), options, Workers{threads}, found.labels.data(),
+                                found.scores.data());
         CHECK(found == expected);
       }
   }
@@ -202,7 +205,8 @@ TEST(labels_and_shapes_of_a_damaged_tree_are_reported) {
       if (layout == Layout::threaded) continue;
       Answers answers(rows.queries().size(), options.k);
       ExactSearch exact;
-      best_first &= !exact.run(forest, rows.queries(), options, Workers{2}, answers.labels.data(), answers.scores.data());
+      best_first &=
+          !exact.run(forest, rows.queries(), options, Workers{2}, answers.labels.data(), answers.scores.data());
     }
     return beam && best_first;
   };
