@@ -27,16 +27,17 @@ public:
   };
 
 private:
+  // Nobody waits here: a fork may have copied the lock while another thread held it, and then it stays shut for ever.
   std::unique_ptr<T> take() {
-    std::lock_guard guard(lock_);
-    if (items_.empty()) return std::make_unique<T>();
+    const std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard || items_.empty()) return std::make_unique<T>();
     auto item = std::move(items_.back());
     items_.pop_back();
     return item;
   }
   void give(std::unique_ptr<T> item) {
-    std::lock_guard guard(lock_);
-    items_.push_back(std::move(item));
+    const std::unique_lock guard(lock_, std::try_to_lock);
+    if (guard) items_.push_back(std::move(item));
   }
 
   std::mutex lock_;
