@@ -1,4 +1,4 @@
-"""train_speed.py — data sets in, a table out: training time and peak memory of beamwood and libpecos, in turns.
+"""train_speed.py — data sets in, a table out: training time and peak memory of beamwood and libpecos.
 
     python bench/train_speed.py --data ../shared/data               # yso-en, generated; 1 and 2 threads
     python bench/train_speed.py --sets winapi-seealso --threads 1   # one set, quick
@@ -95,7 +95,7 @@ def run(library: str, python: Path, data: Path, threads: int, branching: int = 3
 
 
 def generated(folder: Path, *, rows: int, features: int, labels: int, nonzeros: int, seed: int = 0) -> Path:
-    """Rows with Zipf features: half of a row's are its label's own words, half come from the whole vocabulary."""
+    """Rows with Zipf features: half are the label's own words, half come from the whole vocabulary."""
     if (folder / "Y.tst.npz").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
