@@ -14,4 +14,5 @@ NB_MODULE(_core, m) {
   bind_training(m);
   bind_text(m);
   bind_clustering(m);
+  bind_readers(m);
 }

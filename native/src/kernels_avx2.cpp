@@ -23,19 +23,19 @@ constexpr std::array<std::array<std::uint8_t, 8>, 256> spread_table() {
 alignas(64) constexpr auto kSpread = spread_table();
 
 template <int lanes>
-inline std::int64_t accumulate_masked(const Chunk& chunk, const Match* matches, std::uint32_t count,
-                                      float* z) noexcept {
+inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t masks,
+                                      const Placed* rows, std::uint32_t count, float* z) noexcept {
   const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
   __m256 sum[lanes];
   for (int g = 0; g < lanes; ++g) sum[g] = _mm256_setzero_ps();
-  std::int64_t words = 0;
+  std::int64_t read = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint64_t at = chunk.offset[matches[i].row];
-    if (at >= chunk.word_count) return -1;
-    const std::uint32_t* record = chunk.words + at;
+    const std::uint64_t at = rows[i].offset;
+    if (at >= word_count) return -1;
+    const std::uint32_t* record = words + at;
     const std::uint32_t mask = *record;
-    const auto* weight = reinterpret_cast<const float*>(record + 1);
-    const __m256 value = _mm256_set1_ps(matches[i].value);
+    const auto* weight = reinterpret_cast<const float*>(record + masks);
+    const __m256 value = _mm256_set1_ps(rows[i].value);
     for (int g = 0; g < lanes; ++g) {
       const std::uint32_t byte = (mask >> (8 * g)) & 255;
       const __m256i from = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSpread[byte].data())));
@@ -45,10 +45,10 @@ inline std::int64_t accumulate_masked(const Chunk& chunk, const Match* matches, 
       sum[g] = _mm256_add_ps(sum[g], _mm256_mul_ps(value, spread));
       weight += std::popcount(byte);
     }
-    words += reinterpret_cast<const std::uint32_t*>(weight) - record;
+    read += reinterpret_cast<const std::uint32_t*>(weight) - record;
   }
   for (int g = 0; g < lanes; ++g) _mm256_storeu_ps(z + 8 * g, sum[g]);
-  return words;
+  return read;
 }
 
 #include "kernels.inc"

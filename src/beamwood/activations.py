@@ -43,7 +43,9 @@ class Activation:
             )
         paths = _PATHS_OF[found[1]]
         if path is not None and path not in paths:
-            raise SettingsError(f"path {path!r} does not go with activation {name!r}. Use {' or '.join(map(repr, paths))}.")
+            raise SettingsError(
+                f"path {path!r} does not go with activation {name!r}. Use {' or '.join(map(repr, paths))}."
+            )
         path = path or paths[0]
         return cls(str(name), path, _KINDS[found[1]], int(found[2] or 1), _PATHS[path])
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from beamwood import _core
 from beamwood.errors import DataError, FormatError
 from beamwood.layers import Layer
-from beamwood.rows import as_csr, as_float32
+from beamwood.rows import as_csr, as_float32, is_sparse
 
 Array = npt.NDArray[Any]
 Sections = dict[str, Array]  # the arrays of a model by name; one that is not there is empty
@@ -67,10 +67,16 @@ def build_tree(layers: Sequence[Layer], tree: int, features: int, threads: int) 
 
 def checked_columns(layer: Layer, features: int, what: str) -> Any:
     """The weights as canonical float32 CSC."""
-    if not sp.issparse(layer.weights) or layer.weights.ndim != 2:
-        raise DataError(f"The weights of {what} are a {type(layer.weights).__name__}. A scipy sparse matrix, features x nodes, is wanted.")
+    if not is_sparse(layer.weights) or layer.weights.ndim != 2:
+        raise DataError(
+            f"The weights of {what} are a {type(layer.weights).__name__}. A scipy sparse matrix, features x "
+            "nodes, is wanted."
+        )
     if layer.weights.shape[0] != features:
-        raise DataError(f"The weights of {what} have {layer.weights.shape[0]:,} rows, those of layer 0 have {features:,}. Every layer needs one row a feature.")
+        raise DataError(
+            f"The weights of {what} have {layer.weights.shape[0]:,} rows, those of layer 0 have {features:,}. "
+            "Every layer needs one row a feature."
+        )
     if layer.weights.shape[1] == 0:
         raise DataError(f"{what} has no nodes. Leave the layer out.")
     by_node = as_csr(layer.weights.T, features, f"The weights of {what}")
@@ -81,13 +87,21 @@ def checked_parents(layer: Layer, nodes: int, nodes_above: int, what: str) -> Ar
     """The parent of each node, inside the layer above."""
     parent = np.asarray(layer.parent)
     if parent.shape != (nodes,) or parent.dtype.kind not in "iu":
-        raise DataError(f"{what} has {nodes:,} nodes but its parents are an array of shape {parent.shape} and dtype {parent.dtype}. One integer a node is wanted.")
+        raise DataError(
+            f"{what} has {nodes:,} nodes but its parents are an array of shape {parent.shape} and dtype "
+            f"{parent.dtype}. One integer a node is wanted."
+        )
     if parent.min() < 0 or parent.max() >= nodes_above:
         bad = parent[(parent < 0) | (parent >= nodes_above)][0]
-        raise DataError(f"{what} names parent {bad}, but the layer above has {nodes_above:,} nodes (0 to {nodes_above - 1:,}).")
+        raise DataError(
+            f"{what} names parent {bad}, but the layer above has {nodes_above:,} nodes (0 to {nodes_above - 1:,})."
+        )
     widest = int(np.bincount(parent).max())
     if widest > _core.MAX_WIDTH:
-        raise DataError(f"{what} has a parent with {widest:,} children. At most {_core.MAX_WIDTH:,} are possible: put a layer in between.")
+        raise DataError(
+            f"{what} has a parent with {widest:,} children. At most {_core.MAX_WIDTH:,} are possible: put a "
+            "layer in between."
+        )
     return parent.astype(np.int64)
 
 
@@ -97,9 +111,15 @@ def checked_labels(layer: Layer, nodes: int, last: bool, what: str) -> Array:
         return np.arange(nodes) if last else np.full(nodes, -1, np.int64)
     label = np.asarray(layer.label)
     if label.shape != (nodes,) or label.dtype.kind not in "iu":
-        raise DataError(f"{what} has {nodes:,} nodes but its labels are an array of shape {label.shape} and dtype {label.dtype}. One integer a node is wanted, -1 for inner nodes.")
+        raise DataError(
+            f"{what} has {nodes:,} nodes but its labels are an array of shape {label.shape} and dtype "
+            f"{label.dtype}. One integer a node is wanted, -1 for inner nodes."
+        )
     if label.size and (label.min() < -1 or label.max() >= int(NO_LABEL)):
-        raise DataError(f"{what} has label {label.min() if label.min() < -1 else label.max()}. Labels are 0 and above, -1 marks an inner node.")
+        raise DataError(
+            f"{what} has label {label.min() if label.min() < -1 else label.max()}. Labels are 0 and above, -1 "
+            "marks an inner node."
+        )
     return label.astype(np.int64)
 
 
@@ -112,10 +132,14 @@ def check_children(label: Array, below: Layer | None, what: str) -> None:
         has_child[known.astype(np.int64)] = True
     childless = np.flatnonzero((label < 0) & ~has_child)
     if len(childless):
-        raise DataError(f"Node {childless[0]} of {what} is an inner node without children. Give it a label or children.")
+        raise DataError(
+            f"Node {childless[0]} of {what} is an inner node without children. Give it a label or children."
+        )
     parents = np.flatnonzero((label >= 0) & has_child)
     if len(parents):
-        raise DataError(f"Node {parents[0]} of {what} carries label {label[parents[0]]} and has children. A label sits on a leaf.")
+        raise DataError(
+            f"Node {parents[0]} of {what} carries label {label[parents[0]]} and has children. A label sits on a leaf."
+        )
 
 
 def chunk_arrays(
@@ -153,8 +177,14 @@ def node_arrays(layer: Layer, label: Array, order: Array, nodes: int, what: str)
     arrays: Sections = {}
     if layer.bias is not None:
         bias = as_float32(np.asarray(layer.bias), f"The bias of {what}")
-        if bias.shape != (nodes,) or np.isnan(bias).any():
-            raise DataError(f"The bias of {what} has shape {bias.shape}{' and holds NaN' if np.isnan(bias).any() else ''}. One number for each of its {nodes:,} nodes is wanted.")
+        if bias.shape != (nodes,):
+            raise DataError(
+                f"The bias of {what} has shape {bias.shape}. One number for each of its {nodes:,} nodes is wanted."
+            )
+        if np.isnan(bias).any():
+            raise DataError(
+                f"The bias of {what} holds NaN for node {np.flatnonzero(np.isnan(bias))[0]}. A number is wanted."
+            )
         arrays["bias"] = bias[order]
     if (label >= 0).any():
         arrays["label"] = np.where(label < 0, NO_LABEL, label).astype(np.uint32)[order]
@@ -171,9 +201,15 @@ def index_of_leaves(labels: Sequence[Array], what: str) -> tuple[Array, int]:
     count = len(label)
     times = np.bincount(label, minlength=count) if count and label.max() < 4 * count + 1024 else None
     if times is None or len(times) > count:
-        raise DataError(f"In {what} the largest label is {label.max()}, but there are only {count:,} leaves. Labels are numbered 0 to {count - 1:,} without a gap.")
+        raise DataError(
+            f"In {what} the largest label is {label.max()}, but there are only {count:,} leaves. Labels are "
+            f"numbered 0 to {count - 1:,} without a gap."
+        )
     if (times > 1).any():
-        raise DataError(f"In {what} label {np.flatnonzero(times > 1)[0]} is given twice, and {(times == 0).sum():,} labels are missing. Each label sits on one leaf.")
+        raise DataError(
+            f"In {what} label {np.flatnonzero(times > 1)[0]} is given twice, and {(times == 0).sum():,} "
+            "labels are missing. Each label sits on one leaf."
+        )
     leaf_of_label = np.empty(count, np.uint32)
     leaf_of_label[label] = node
     return leaf_of_label, count
@@ -185,7 +221,9 @@ def columns_of(forest: Any, tree: int, layer: int, nodes: int, threads: int) -> 
     sound = forest.measure_columns(tree, layer, start, threads)
     feature, weight = np.empty(int(start[-1]), np.uint32), np.empty(int(start[-1]), np.float32)
     if not sound or not forest.fill_columns(tree, layer, start, feature, weight, threads):
-        raise FormatError(f"The model is damaged in layer {layer}. Get a fresh copy of its file; load(…, verify=True) checks it.")
+        raise FormatError(
+            f"The model is damaged in layer {layer}. Get a fresh copy of its file; load(…, verify=True) checks it."
+        )
     return start, feature, weight
 
 

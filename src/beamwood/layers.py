@@ -1,4 +1,4 @@
-"""One layer of a tree as people write it: scipy weights and a parent for each node. Goes into and comes out of a model."""
+"""One layer of a tree as people write it: scipy weights and a parent for each node. Goes into a model, comes out."""
 
 from __future__ import annotations
 

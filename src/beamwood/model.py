@@ -15,9 +15,21 @@ import scipy.sparse as sp
 from beamwood import store
 from beamwood.activations import Activation
 from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of
-from beamwood.engine import Engine, Searcher, Stats, column_forest, forest_of, with_index
+from beamwood.engine import (
+    WEIGHT_FIELDS,
+    Engine,
+    Parts,
+    Searcher,
+    Stats,
+    chunk_forest,
+    column_forest,
+    index_sections,
+    thread_sections,
+    threaded_forest,
+)
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.layers import Layer
+from beamwood.rows import is_sparse
 from beamwood.strings import StringTable
 
 Labels = npt.NDArray[np.int64]
@@ -50,13 +62,17 @@ class Shape:
         """From the description in a file, which may be damaged."""
         try:
             model = meta["model"]
-            trees = tuple(TreeSize(tuple(map(_count, t["nodes"])), tuple(map(_count, t["nonzeros"]))) for t in model["trees"])
+            trees = tuple(
+                TreeSize(tuple(map(_count, t["nodes"])), tuple(map(_count, t["nonzeros"]))) for t in model["trees"]
+            )
             activation = Activation.parse(model["activation"], model["path"])
             shape = cls(_count(model["features"]), _count(model["labels"]), activation, trees, dict(model["settings"]))
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
         if not trees or not all(tree.nodes for tree in trees):
-            raise FormatError("The model's description is damaged (a tree without layers). Get a fresh copy of the file.")
+            raise FormatError(
+                "The model's description is damaged (a tree without layers). Get a fresh copy of the file."
+            )
         return shape
 
 
@@ -74,17 +90,21 @@ class Model:
         self._shape, self._sections = shape, sections
         self._engine = engine or Engine()
         self.report = report
+        parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation)
+        layout = self._engine.layout
+        if layout == "auto":
+            layout = "threaded" if parts.has("root") else "chunk"
         try:
-            self._chunked = forest_of(sections, shape.trees, shape.features, shape.labels, shape.activation)
-        except (ValueError, TypeError, KeyError) as error:
+            self._chunked = forest = chunk_forest(parts)
+            if layout == "threaded":
+                forest = threaded_forest(parts)
+        except (ValueError, TypeError) as error:
             raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
         self._keys = StringTable.from_arrays(sections, "keys", shape.labels)
         self._names = StringTable.from_arrays(sections, "names", shape.labels)
-        forest = self._chunked
-        if self._engine.layout == "column":
-            hashed = self._engine.matcher == "hash"
-            forest = column_forest(forest, sections, shape.trees, shape.features, shape.labels, shape.activation, hashed, _cores())
-        self._searcher = Searcher(self._engine, forest, shape.features, shape.activation, len(shape.trees))
+        if layout == "column":
+            forest = column_forest(parts, forest, self._engine.matcher == "hash", _cores())
+        self._searcher = Searcher(self._engine, layout, forest, shape.features)
 
     @classmethod
     def from_layers(
@@ -105,7 +125,9 @@ class Model:
         return cls._build([layers], Activation.parse(activation, path), names, keys, settings or {}, report)
 
     @classmethod
-    def from_trees(cls, models: Sequence[Model], *, settings: dict[str, Any] | None = None, report: Any = None) -> Model:
+    def from_trees(
+        cls, models: Sequence[Model], *, settings: dict[str, Any] | None = None, report: Any = None
+    ) -> Model:
         """An ensemble: scores are the mean over the trees of all models given. Names and keys are the first one's."""
         if not models:
             raise DataError("An ensemble needs at least one model; the list is empty.")
@@ -116,12 +138,16 @@ class Model:
             shape = model._shape
             if (shape.features, shape.labels, shape.activation) != (first.features, first.labels, first.activation):
                 raise DataError(
-                    f"Model {number} has {shape.features:,} features, {shape.labels:,} labels and activation {shape.activation.name}; "
-                    f"model 0 has {first.features:,}, {first.labels:,} and {first.activation.name}. Trees of an ensemble must agree."
+                    f"Model {number} has {shape.features:,} features, {shape.labels:,} labels and activation "
+                    f"{shape.activation.name}; "
+                    f"model 0 has {first.features:,}, {first.labels:,} and {first.activation.name}. Trees of "
+                    "an ensemble must agree."
                 )
             for tree in range(len(shape.trees)):
                 moved = f"tree{len(sizes)}/"
-                sections |= {moved + n.partition("/")[2]: a for n, a in model._sections.items() if n.startswith(f"tree{tree}/")}
+                sections |= {
+                    moved + n.partition("/")[2]: a for n, a in model._sections.items() if n.startswith(f"tree{tree}/")
+                }
                 sizes.append(shape.trees[tree])
         sections |= {n: a for n, a in models[0]._sections.items() if not n.startswith("tree")}
         whole = replace(first, trees=tuple(sizes), settings=first.settings if settings is None else settings)
@@ -129,8 +155,13 @@ class Model:
 
     @classmethod
     def _build(
-        cls, trees: Sequence[Sequence[Layer]], activation: Activation, names: Sequence[str] | None,
-        keys: Sequence[str] | None, settings: dict[str, Any], report: Any,
+        cls,
+        trees: Sequence[Sequence[Layer]],
+        activation: Activation,
+        names: Sequence[str] | None,
+        keys: Sequence[str] | None,
+        settings: dict[str, Any],
+        report: Any,
     ) -> Model:
         sections: Sections = {}
         sizes: list[TreeSize] = []
@@ -138,7 +169,7 @@ class Model:
         for number, layers in enumerate(trees):
             if not layers:
                 raise DataError("A tree needs at least one layer; the list of layers is empty.")
-            features = int(layers[0].weights.shape[0]) if sp.issparse(layers[0].weights) else 0
+            features = int(layers[0].weights.shape[0]) if is_sparse(layers[0].weights) else 0
             arrays, size, labels = build_tree(layers, number, features, _cores())
             sections |= arrays
             sizes.append(size)
@@ -154,7 +185,7 @@ class Model:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to one file. The file there before is replaced when the new one is complete, or stays.
 
-        A model that `using(matcher="hash")` made keeps its hash index in the file.
+        A model that `using(matcher="hash")` or `using(layout="threaded")` made keeps what they need in the file.
         """
         from beamwood import __version__
 
@@ -164,19 +195,38 @@ class Model:
     def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
 
-        matcher: march, binary, hash, dense; layout: chunk, column; isa: scalar, avx2, avx512; each also auto.
+        matcher: march, binary, hash, dense (threaded needs none); layout: chunk, column, threaded; isa: scalar, avx2,
+        avx512; each also auto. The hash index and the threads that some need are built when the model lacks them.
         """
-        given = {name: value for name, value in (("matcher", matcher), ("layout", layout), ("isa", isa)) if value is not None}
+        given = {
+            name: value for name, value in (("matcher", matcher), ("layout", layout), ("isa", isa)) if value is not None
+        }
         engine = replace(self._engine, **given)
+        parts = Parts(
+            self._sections, self._shape.trees, self._shape.features, self._shape.labels, self._shape.activation
+        )
         sections = self._sections
-        if engine.matcher == "hash" and engine.layout != "column":
-            sections = with_index(sections, self._shape.trees, _cores())
+        if engine.layout == "threaded" and not parts.has("root"):
+            sections = sections | thread_sections(parts, self._chunked, _cores())
+        elif engine.matcher == "hash" and engine.layout in ("auto", "chunk") and not parts.has("index"):
+            sections = sections | index_sections(parts, _cores())
         return Model(self._shape, sections, engine, self.report)
 
     @overload
-    def topk(self, X: Any, k: int = ..., beam: int = ..., threads: int = ..., *, exact: bool = ..., stats: Literal[False] = ...) -> tuple[Labels, Scores]: ...
+    def topk(
+        self,
+        X: Any,
+        k: int = ...,
+        beam: int = ...,
+        threads: int = ...,
+        *,
+        exact: bool = ...,
+        stats: Literal[False] = ...,
+    ) -> tuple[Labels, Scores]: ...
     @overload
-    def topk(self, X: Any, k: int = ..., beam: int = ..., threads: int = ..., *, exact: bool = ..., stats: Literal[True]) -> tuple[Labels, Scores, Stats]: ...
+    def topk(
+        self, X: Any, k: int = ..., beam: int = ..., threads: int = ..., *, exact: bool = ..., stats: Literal[True]
+    ) -> tuple[Labels, Scores, Stats]: ...
     def topk(
         self, X: Any, k: int = 10, beam: int = 10, threads: int = 1, *, exact: bool = False, stats: bool = False
     ) -> tuple[Labels, Scores] | tuple[Labels, Scores, Stats]:
@@ -187,10 +237,9 @@ class Model:
         """
         if type(k) is not int or type(beam) is not int or type(threads) is not int or k < 1 or beam < 1 or threads < 1:
             k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
-        if exact:
-            self._check_exact()
-        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact, stats)
-        return (labels, scores, self._searcher.stats(raw)) if stats else (labels, scores)
+        searcher = self._exact_searcher() if exact else self._searcher
+        labels, scores, raw = searcher.topk(X, k, beam, threads, exact, stats)
+        return (labels, scores, searcher.stats(raw)) if stats else (labels, scores)
 
     def predict(self, X: Any, k: int = 10, beam: int = 10, threads: int = 1, *, exact: bool = False) -> Any:
         """The same answers as topk as a scipy CSR array, queries x labels, each row in rank order."""
@@ -200,11 +249,20 @@ class Model:
         np.cumsum(found.sum(axis=1), out=offsets[1:])
         return sp.csr_array((scores[found], labels[found], offsets), shape=(len(labels), self._shape.labels))
 
-    def _check_exact(self) -> None:
+    def _exact_searcher(self) -> Searcher:
         if len(self._shape.trees) > 1:
-            raise SettingsError(f"exact=True works with one tree, this model has {len(self._shape.trees)}. Use a wider beam instead, for example beam=100.")
+            raise SettingsError(
+                f"exact=True works with one tree, this model has {len(self._shape.trees)}. Use a wider beam "
+                "instead, for example beam=100."
+            )
         if not self._shape.activation.only_shrinks:
-            raise SettingsError("exact=True needs an activation that only shrinks scores down the tree, identity does not. Use a wider beam instead.")
+            raise SettingsError(
+                "exact=True needs an activation that only shrinks scores down the tree, identity does not. "
+                "Use a wider beam instead."
+            )
+        if self._searcher.layout != "threaded":
+            return self._searcher
+        return Searcher(replace(self._engine, layout="chunk"), "chunk", self._chunked, self._shape.features)
 
     @property
     def n_features(self) -> int:
@@ -223,7 +281,8 @@ class Model:
 
     def key(self, label: int) -> str:
         """The unique key of a label; its number when the model has no keys."""
-        return str(label) if self._keys is None else self._keys[self._checked(label)]
+        label = self._checked(label)
+        return str(label) if self._keys is None else self._keys[label]
 
     def name(self, label: int) -> str:
         """What people read for a label; its key when the model has no names."""
@@ -237,14 +296,16 @@ class Model:
 
     def _checked(self, label: int) -> int:
         if not 0 <= label < self._shape.labels:
-            raise DataError(f"Label {label} does not exist: the model has {self._shape.labels:,} labels, numbered from 0.")
+            raise DataError(
+                f"Label {label} does not exist: the model has {self._shape.labels:,} labels, numbered from 0."
+            )
         return int(label)
 
     def info(self) -> dict[str, Any]:
         """Labels, features, depth, non-zeros, bytes by section, engine and settings."""
         nonzeros = sum(sum(tree.nonzeros) for tree in self._shape.trees)
         sizes = {name: int(array.nbytes) for name, array in sorted(self._sections.items())}
-        weights = sum(size for name, size in sizes.items() if name.rpartition("/")[2] in _WEIGHT_FIELDS)
+        weights = sum(size for name, size in sizes.items() if name.rpartition("/")[2] in WEIGHT_FIELDS)
         return {
             "labels": self._shape.labels,
             "features": self._shape.features,
@@ -265,10 +326,9 @@ class Model:
 
     def __repr__(self) -> str:
         shape = self._shape
-        return f"<beamwood.Model: {shape.labels:,} labels, {shape.features:,} features, {len(shape.trees)} tree{'s'[: len(shape.trees) > 1]}, {shape.activation.name}>"
-
-
-_WEIGHT_FIELDS = frozenset({"row_start", "word_start", "feature", "offset", "words", "index"})
+        trees = f"{len(shape.trees)} tree" + "s" * (len(shape.trees) > 1)
+        size = f"{shape.labels:,} labels, {shape.features:,} features"
+        return f"<beamwood.Model: {size}, {trees}, {shape.activation.name}>"
 
 
 def string_sections(names: Sequence[str] | None, keys: Sequence[str] | None, labels: int) -> Sections:

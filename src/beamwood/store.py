@@ -30,7 +30,15 @@ KNOWN_FEATURES = frozenset({"chunk-1"})  # what this version can read
 ALIGNMENT = 64
 MAX_HEADER = 100_000_000  # safetensors' own limit
 _ZERO_HASH = "0" * 16
-_DTYPES = {"U8": np.uint8, "U16": np.uint16, "U32": np.uint32, "U64": np.uint64, "I64": np.int64, "F32": np.float32, "F64": np.float64}
+_DTYPES = {
+    "U8": np.uint8,
+    "U16": np.uint16,
+    "U32": np.uint32,
+    "U64": np.uint64,
+    "I64": np.int64,
+    "F32": np.float32,
+    "F64": np.float64,
+}
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _ADVICE = "Get a fresh copy of the file, or save the model again."
 
@@ -52,7 +60,9 @@ def save(path: str | os.PathLike[str], arrays: dict[str, Array], description: di
     except OSError as error:
         size = sum(array.nbytes for array in arrays.values())
         hint = f"Free {size:,} bytes there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Check the folder"
-        raise FormatError(f"Cannot write {target}: {error.strerror}. {hint} and save again; what was there before is untouched.") from error
+        raise FormatError(
+            f"Cannot write {target}: {error.strerror}. {hint} and save again; what was there before is untouched."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -107,10 +117,15 @@ def hash_of(array: Array) -> int:
     return _core.xxh3_64(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
 
-def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> tuple[dict[str, Array], dict[str, Any]]:
+def load(
+    path: str | os.PathLike[str], memory: str = "map", verify: bool = False
+) -> tuple[dict[str, Array], dict[str, Any]]:
     """The arrays of a model file, in place, and its description. Reads the header alone unless asked to verify."""
     if memory not in ("map", "read", "huge"):
-        raise SettingsError(f"memory={memory!r} is not known. Use 'map' (share the file's pages), 'read' (copy) or 'huge' (copy into huge pages).")
+        raise SettingsError(
+            f"memory={memory!r} is not known. Use 'map' (share the file's pages), 'read' (copy) or 'huge' "
+            "(copy into huge pages)."
+        )
     target = Path(path)
     if target.is_dir():
         raise FormatError(f"{target} is a folder. A beamwood model is one file, for example {target / 'model.bw'}.")
@@ -154,7 +169,9 @@ def contents(path: Path, memory: str) -> Any:
 
 def read_header(buffer: Array, path: Path) -> tuple[dict[str, Any], int]:
     """The container's JSON header and where the arrays begin."""
-    foreign = FormatError(f"{path} is not a beamwood model: no safetensors header. To use a model of another program, convert it first.")
+    foreign = FormatError(
+        f"{path} is not a beamwood model: no safetensors header. To use a model of another program, convert it first."
+    )
     if len(buffer) < 8:
         raise foreign
     length = int.from_bytes(buffer[:8].tobytes(), "little")
@@ -181,7 +198,10 @@ def read_meta(header: dict[str, Any], raw: Array, path: Path) -> dict[str, Any]:
     """The description inside the header, once its version and checksum are known to be good."""
     text = header["__metadata__"].get("beamwood")
     if not isinstance(text, str):
-        raise FormatError(f"{path} is a safetensors file, but not a beamwood model. To use a model of another program, convert it first.")
+        raise FormatError(
+            f"{path} is a safetensors file, but not a beamwood model. To use a model of another program, "
+            "convert it first."
+        )
     try:
         meta = json.loads(text, object_pairs_hook=without_doubles)
         version, requires, checks, mark = meta["format"], list(meta["requires"]), meta["xxh3"], meta["header"]
@@ -189,12 +209,18 @@ def read_meta(header: dict[str, Any], raw: Array, path: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError):
         sound = False
     if sound and version > FORMAT_VERSION:
-        raise FormatError(f"{path} has format version {version}; this beamwood reads up to {FORMAT_VERSION}. Install a newer beamwood (the file was written by {meta.get('version', 'a newer version')}).")
+        raise FormatError(
+            f"{path} has format version {version}; this beamwood reads up to {FORMAT_VERSION}. Install a "
+            f"newer beamwood (the file was written by {meta.get('version', 'a newer version')})."
+        )
     if not sound or version < 1 or not header_intact(raw, mark):
         raise FormatError(f"{path} is damaged: its header does not match its checksum. {_ADVICE}")
     unknown = sorted(map(str, set(requires) - KNOWN_FEATURES))
     if unknown:
-        raise FormatError(f"{path} needs {', '.join(unknown)}, which this beamwood does not have. Install beamwood {meta.get('version', 'of a newer version')} or newer.")
+        raise FormatError(
+            f"{path} needs {', '.join(unknown)}, which this beamwood does not have. Install beamwood "
+            f"{meta.get('version', 'of a newer version')} or newer."
+        )
     return dict(meta)
 
 
@@ -229,5 +255,7 @@ def read_arrays(header: dict[str, Any], buffer: Array, begin: int, path: Path) -
             arrays[name] = buffer[begin + first : begin + end].view(dtype).reshape(shape)
         at = end
     if begin + at != len(buffer):
-        raise FormatError(f"{path} is damaged: {len(buffer):,} bytes are there, {begin + at:,} were expected. {_ADVICE}")
+        raise FormatError(
+            f"{path} is damaged: {len(buffer):,} bytes are there, {begin + at:,} were expected. {_ADVICE}"
+        )
     return arrays

@@ -1,4 +1,4 @@
-"""Many strings in, three arrays out that are searched where they lie: names and keys cost nothing when a model is loaded.
+"""Many strings in, three arrays out that are searched where they lie: names and keys cost nothing at start-up.
 
 A table is a blob of UTF-8 bytes, the offset of each string in it, and, where strings are looked up, open-addressing
 slots (string number + 1, or 0) that are entered at the XXH3-64 of the bytes.
@@ -78,7 +78,9 @@ class StringTable:
             return None
         offsets = arrays[f"{name}/offsets"]
         if len(offsets) != count + 1:
-            raise FormatError(f"The model is damaged: {name} has {len(offsets) - 1:,} strings, but there are {count:,} labels.")
+            raise FormatError(
+                f"The model is damaged: {name} has {len(offsets) - 1:,} strings, but there are {count:,} labels."
+            )
         return cls(arrays.get(f"{name}/blob", np.zeros(0, np.uint8)), offsets, arrays.get(f"{name}/slots"))
 
 
@@ -89,7 +91,9 @@ def encode(text: object, i: int, what: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        raise DataError(f"{what} {i} is {text!r}, which is not valid Unicode (a lone surrogate). Mend or drop it.") from None
+        raise DataError(
+            f"{what} {i} is {text!r}, which is not valid Unicode (a lone surrogate). Mend or drop it."
+        ) from None
 
 
 def unique_slots(encoded: Sequence[bytes], what: str) -> Array:
@@ -98,7 +102,10 @@ def unique_slots(encoded: Sequence[bytes], what: str) -> Array:
     first: dict[bytes, int] = {}
     for i, data in enumerate(encoded):
         if first.setdefault(data, i) != i:
-            raise DataError(f"{what} {i} is {data.decode()!r}, the same as {what} {first[data]}. Each must be unique: give keys of their own.")
+            raise DataError(
+                f"{what} {i} is {data.decode()!r}, the same as {what} {first[data]}. Each must be unique: "
+                "give keys of their own."
+            )
         at = hash_of(data) % len(slots)
         while slots[at]:
             at = (at + 1) % len(slots)

@@ -235,7 +235,7 @@ def _checked_parents(parents: Any, labels: int) -> Ints:
     given = np.asarray(parents)
     if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) < labels:
         raise DataError(
-            f"parents is an array of shape {given.shape} and type {given.dtype}; give one whole number a node,"
+            f"parents has shape {given.shape} and type {given.dtype}; give one whole number a node,"
             f" the {labels} labels first"
         )
     given = given.astype(np.int64)

@@ -68,8 +68,9 @@ private:
     bool sound = true;
     for (const Block& block : blocks) {
       const std::uint32_t found = match(*block.query, chunk.support, matcher);
-      for (std::uint32_t i = 0; i < found; ++i) __builtin_prefetch(chunk.offset + matches_[i].row);
-      const std::int64_t words = kernels.accumulate(chunk, siblings.width, matches_.data(), found, sums_.data());
+      place(chunk, found);
+      const std::int64_t words = kernels.accumulate(chunk.words, chunk.word_count, siblings.width, 1, rows_.data(),
+                                                    found, sums_.data());
       if (words < 0) {
         sound = false;
         break;
@@ -79,6 +80,15 @@ private:
     }
     if (matcher == Matcher::dense) lookup_.leave(chunk.support);
     return sound;
+  }
+
+  // From places in the support to places of records, which are called for at once: they wait for memory together.
+  void place(const Chunk& chunk, std::uint32_t found) {
+    if (rows_.size() < found) rows_.resize(found);
+    for (std::uint32_t i = 0; i < found; ++i) {
+      rows_[i] = {chunk.offset[matches_[i].row], matches_[i].value};
+      __builtin_prefetch(chunk.words + std::min<std::uint64_t>(rows_[i].offset, chunk.word_count));
+    }
   }
 
   // The vanilla product: each column on its own. With `dense` a column is entered once for all blocks.
@@ -122,6 +132,7 @@ private:
   }
 
   std::vector<Match> matches_;
+  std::vector<Placed> rows_;
   std::vector<float> sums_;
   DenseLookup lookup_;
 };

@@ -1,14 +1,9 @@
 // Layout `chunk` (MSCM): the weights of all children of one parent, row by row. Views, and the builder from columns.
 //
 // A chunk is a sparse set of rows, one a feature; a row holds the weights of the siblings that have that feature, in
-// one record of 32-bit words, so that a row costs one or two cache lines wherever it lies:
-//
-//   up to 32 siblings    [mask of siblings][weight, for each bit set, lowest first]
-//   more                 [n][n sibling numbers, 16 bits each, padded to a word][n weights]
-//
-// For each row there is its feature (rising inside a chunk: the support that matchers search) and the offset of its
-// record from the start of the chunk's words. A mask bit set for a stored zero keeps the zero: models come back out
-// bit for bit. The word array ends with kTailWords zeros, so that a vector load of a record never leaves it.
+// one record (record.hpp), so that a row costs one or two cache lines wherever it lies. For each row there is its
+// feature (rising inside a chunk: the support that matchers search) and the offset of its record from the start of the
+// chunk's words.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -19,12 +14,10 @@
 
 #include "beamwood/match_hash.hpp"
 #include "beamwood/parallel.hpp"
+#include "beamwood/record.hpp"
 #include "beamwood/tree.hpp"
 
 namespace beamwood {
-
-inline constexpr std::uint32_t kMaskWidth = 32;
-inline constexpr std::uint32_t kTailWords = 64;
 
 struct Chunk {
   Support support;
@@ -32,11 +25,6 @@ struct Chunk {
   const std::uint32_t* words;
   std::uint64_t word_count;
 };
-
-// What a record of a given chunk width takes.
-[[gnu::always_inline]] inline std::uint64_t record_words(std::uint32_t width, std::uint64_t weights) noexcept {
-  return width <= kMaskWidth ? 1 + weights : 1 + (weights + 1) / 2 + weights;
-}
 
 struct ChunkWeights {
   std::span<const std::uint64_t> row_start;  // parents + 1: where each chunk's rows begin
@@ -54,7 +42,7 @@ struct ChunkWeights {
     const std::uint64_t word = word_start[parent], word_end = word_start[parent + 1];
     const std::uint64_t rows = row_end - row;
     if (row > row_end || row_end > feature.size() || rows > 0xffffffffu) return false;
-    if (word > word_end || word_end + kTailWords > words.size()) return false;
+    if (word > word_end || word_end > words.size() - kTailWords) return false;
     out = {{feature.data() + row, static_cast<std::uint32_t>(rows), nullptr, 0},
            offset.data() + row,
            words.data() + word,
@@ -62,28 +50,6 @@ struct ChunkWeights {
     return !has_index() || attach_index(index, row, row_end, parent, out.support);
   }
 };
-
-// Calls emit(sibling, weight) for every weight of a row. False when the record leaves the chunk.
-template <class Emit>
-inline bool each_weight(const Chunk& chunk, std::uint32_t width, std::uint32_t row, Emit&& emit) noexcept {
-  const std::uint64_t at = chunk.offset[row];
-  if (at >= chunk.word_count) return false;
-  const std::uint32_t* record = chunk.words + at;
-  if (width <= kMaskWidth) {
-    const std::uint32_t* weight = record + 1;
-    for (std::uint32_t mask = *record; mask != 0; mask &= mask - 1)
-      emit(static_cast<std::uint32_t>(std::countr_zero(mask)), std::bit_cast<float>(*weight++));
-    return true;
-  }
-  const std::uint64_t n = *record;
-  if (at + record_words(width, n) > chunk.word_count) return false;
-  const std::uint32_t* weight = record + 1 + (n + 1) / 2;
-  for (std::uint64_t i = 0; i < n; ++i) {
-    const std::uint32_t pair = record[1 + i / 2];
-    emit((i % 2 ? pair >> 16 : pair) & 0xffffu, std::bit_cast<float>(weight[i]));
-  }
-  return true;
-}
 
 // The columns a layer is built from: CSC arrays and, for each place in the tree, the column that goes there.
 struct Columns {
@@ -105,7 +71,7 @@ public:
     each_chunk(workers, [&](std::size_t parent, Scratch& scratch) {
       std::uint64_t words = 0;
       const std::uint32_t width = width_of(parent);
-      for (const std::uint32_t feature : scratch.touched) words += record_words(width, scratch.count[feature]);
+      for (const std::uint32_t feature : scratch.touched) words += record_words(width, 1, scratch.count[feature]);
       row_start[parent + 1] = scratch.touched.size();
       word_start[parent + 1] = words;
     });
@@ -138,7 +104,7 @@ public:
         scratch.place[f] = at;
         const std::uint32_t n = scratch.count[f];
         base[at] = width <= kMaskWidth ? 0 : n;
-        at += static_cast<std::uint32_t>(record_words(width, n));
+        at += static_cast<std::uint32_t>(record_words(width, 1, n));
         scratch.count[f] = 0; // from here on: weights written so far
       }
       for (std::uint32_t child = 0; child < width; ++child)
@@ -192,8 +158,7 @@ private:
       return;
     }
     const std::uint32_t n = record[0];
-    std::uint32_t& pair = record[1 + nth / 2];
-    pair = nth % 2 ? pair | child << 16 : child; // the even one clears its partner's half
+    set_half_word(record + 1, nth, child);
     record[1 + (n + 1) / 2 + nth] = bits;
   }
 

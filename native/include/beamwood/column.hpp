@@ -44,9 +44,11 @@ bool each_chunk_weight(const LayerShape& shape, const ChunkWeights& chunks, cons
     const auto p = static_cast<std::uint32_t>(parent);
     bool good = shape.children(p, siblings) && chunks.at(p, chunk);
     for (std::uint32_t row = 0; good && row < chunk.support.count; ++row)
-      good = each_weight(chunk, siblings.width, row, [&](std::uint32_t child, float weight) {
-        if (child < siblings.width) visit(siblings.begin + child, chunk.support.feature[row], weight);
-      });
+      good = each_weight(chunk.words, chunk.word_count, chunk.offset[row], siblings.width, 1,
+                         [&](std::uint32_t child, float weight) {
+                           if (child < siblings.width)
+                             visit(siblings.begin + child, chunk.support.feature[row], weight);
+                         });
     if (!good) sound = false;
   });
   return sound;

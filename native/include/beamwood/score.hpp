@@ -1,4 +1,4 @@
-// Matches in, scores of all siblings of a chunk out: the two inner loops, one table of them for each instruction set.
+// Rows in, scores of all siblings of a chunk out: the two inner loops, one table of them for each instruction set.
 //
 // The law of one sum: each sibling's sum starts at +0 and adds value * weight for rising feature id, in float32, the
 // product rounded before it is added; the bias comes last. SIMD runs across siblings, never across features. Where a
@@ -7,9 +7,10 @@
 // The source of the loops is native/src/kernels.inc, compiled once for each instruction set.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 
 #include "beamwood/activation.hpp"
-#include "beamwood/chunk.hpp"
+#include "beamwood/record.hpp"
 
 namespace beamwood {
 
@@ -17,10 +18,10 @@ struct Kernels {
   const char* name;
 
   // Writes the sums of `width` siblings to z, which has room for 32 numbers, or for 65,536 when the chunk is wider
-  // than a mask (a damaged record may name any sibling). Returns the words of the records it read; -1: a record lies
-  // outside its chunk.
-  std::int64_t (*accumulate)(const Chunk& chunk, std::uint32_t width, const Match* matches, std::uint32_t count,
-                             float* z) noexcept;
+  // than a mask (a damaged record may name any sibling). words .. words + word_count is the chunk, masks how many its
+  // narrow records begin with. Returns the words of the records it read; -1: a record lies outside its chunk.
+  std::int64_t (*accumulate)(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t width,
+                             std::uint32_t masks, const Placed* rows, std::uint32_t count, float* z) noexcept;
 
   // z and bias (may be null) to scores: activation, then combined with the parent's score. z and out must not overlap.
   void (*activate)(const Activation& activation, const float* z, const float* bias, std::uint32_t width, float parent,

@@ -1,0 +1,254 @@
+"""The claims of the design that every engine must meet, each as a function of a case. Equality is exact.
+
+Add a variant to `engines()` (or give a law your own list) and it is held to all of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import scipy.sparse as sp
+from strategies import Case, bw_labels
+
+import beamwood as bw
+from beamwood import _core, reference
+from beamwood.engine import ISAS, LAYOUTS, MATCHERS
+
+Array = npt.NDArray[Any]
+Answer = tuple[Array, Array]
+Engine = dict[str, str]
+
+
+def isas() -> list[str]:
+    """The instruction sets of this machine."""
+    return [isa for number, isa in enumerate(ISAS) if _core.isa_supported(number)]
+
+
+def engines() -> list[Engine]:
+    """Every variant: matchers and layouts (each also auto) on every instruction set."""
+    named = itertools.product((*MATCHERS, "auto"), LAYOUTS, isas())
+    return [{"matcher": matcher, "layout": layout, "isa": isa} for matcher, layout, isa in named] + [{}]
+
+
+def expected(case: Case, k: int, beam: int) -> Answer:
+    """What the plain reference says."""
+    with np.errstate(all="ignore"):
+        return reference.topk(case.trees, case.X, case.parsed(), k, beam)
+
+
+def check_same(found: Answer, wanted: Answer, *what: object) -> None:
+    """The same labels and the same bits of the scores; NaN is one value."""
+    for one, other, part in zip(found, wanted, ("labels", "scores"), strict=True):
+        if one.tobytes() == other.tobytes():
+            continue
+        assert one.shape == other.shape, (*what, one.shape, other.shape)
+        same = (one == other) & (np.signbit(one) == np.signbit(other)) | np.isnan(one) & np.isnan(other)
+        places = [tuple(place) for place in np.argwhere(~same)[:3].tolist()]
+        assert not places, f"{what}: {part} differ at {places}: {[(one[p], other[p]) for p in places]}"
+
+
+def forms(model: bw.Model, folder: Path) -> Iterator[tuple[str, bw.Model]]:
+    """The same model in memory, mapped, and read."""
+    path = folder / "model.bw"
+    model.save(path)
+    yield "in memory", model
+    yield "mapped", bw.load(path)
+    yield "read", bw.load(path, memory="read", verify=True)
+
+
+def same_bits_as_the_reference(case: Case, folder: Path, variants: Sequence[Engine] | None = None) -> int:
+    """Every engine, 1 and 2 threads, rows alone and batches, in memory, mapped, read: comparisons made."""
+    wanted = [expected(case, k, beam) for k, beam in case.asks]
+    compared = 0
+    for form, model in forms(case.model(), folder):
+        for engine in engines() if variants is None else variants:
+            one = model.using(**engine)
+            for (k, beam), answer in zip(case.asks, wanted, strict=True):
+                compared += check_rows(one, case.X, (k, beam), answer, (case.seed, form, engine))
+    return compared
+
+
+def check_rows(model: bw.Model, X: Any, ask: tuple[int, int], wanted: Answer, what: tuple[object, ...]) -> int:
+    """A batch, a bag of its rows in disorder, and each row alone, with 1 and 2 threads."""
+    (k, beam), n = ask, X.shape[0]
+    what = (*what, f"k={k} beam={beam}")
+    bag = np.random.default_rng(k * 1000 + beam).integers(0, n, (2 * n, 150)[(k + beam) % 13 == 0])
+    for threads in (1, 2):
+        check_same(model.topk(X, k, beam, threads), wanted, *what, f"batch, threads={threads}")
+        many = (wanted[0][bag], wanted[1][bag])
+        check_same(model.topk(X[bag], k, beam, threads), many, *what, f"bag {bag}, threads={threads}")
+    for row in range(n):
+        alone = (wanted[0][row : row + 1], wanted[1][row : row + 1])
+        check_same(model.topk(X[row : row + 1], k, beam, 1 + row % 2), alone, *what, f"row {row} alone")
+    return 4 + n
+
+
+def one_order(case: Case) -> None:
+    """Score falling, then label rising, NaN last; labels once each; -1 and -inf where there are no more."""
+    model = case.model()
+    for k, beam in case.asks:
+        labels, scores = model.topk(case.X, k, beam)
+        assert labels.shape == scores.shape == (case.X.shape[0], k)
+        assert labels.dtype == np.int64
+        assert scores.dtype == np.float32
+        for row, (ids, values) in enumerate(zip(labels, scores, strict=True)):
+            there = int((ids >= 0).sum())
+            what = (case.seed, k, beam, row)
+            assert (ids[there:] == -1).all(), what
+            assert np.isneginf(values[there:]).all(), what
+            ids, values = ids[:there], values[:there]  # noqa: PLW2901
+            assert len(np.unique(ids)) == there <= min(k, case.labels), what
+            assert (ids < case.labels).all(), what
+            key = [(np.isnan(v), np.nan_to_num(-v, nan=0.0), i) for v, i in zip(values, ids, strict=True)]
+            assert key == sorted(key), what
+            assert not np.signbit(values[values == 0]).any(), (*what, "-0 has no place in the order")
+        fewer = max(1, k // 2)
+        prefix = (labels[:, :fewer], scores[:, :fewer])
+        check_same(model.topk(case.X, fewer, beam), prefix, case.seed, "a smaller k is a prefix")
+        check_same_as_predict(model, case, k, beam, (labels, scores))
+
+
+def check_same_as_predict(model: bw.Model, case: Case, k: int, beam: int, wanted: Answer) -> None:
+    """predict holds what topk says, each row in rank order."""
+    P = model.predict(case.X, k, beam)
+    assert P.shape == (case.X.shape[0], case.labels)
+    there = wanted[0] >= 0
+    assert P.indptr.tolist() == [0, *np.cumsum(there.sum(axis=1)).tolist()]
+    found = (P.indices.astype(np.int64), P.data)
+    check_same(found, (wanted[0][there], wanted[1][there]), case.seed, "predict")
+
+
+def exact_search_equals_the_full_ranking(case: Case, variants: Sequence[Engine] | None = None) -> None:
+    """exact=True finds what a beam that drops nothing finds; where it cannot, it says so."""
+    model = case.model()
+    if len(case.trees) > 1 or not case.parsed().only_shrinks:
+        with pytest.raises(bw.SettingsError, match=r"exact=True .* Use a wider beam"):
+            model.topk(case.X, exact=True)
+        return
+    everything = max(len(layer.parent) for tree in case.trees for layer in tree) + 1
+    for k, _ in case.asks:
+        wanted = expected(case, k, everything)
+        for engine in engines() if variants is None else variants:
+            one = model.using(**engine)
+            for threads in (1, 2):
+                what = (case.seed, engine, f"k={k} threads={threads}")
+                check_same(one.topk(case.X, k, 1, threads, exact=True), wanted, *what, "exact")
+                check_same(one.topk(case.X, k, everything, threads), wanted, *what, "a beam of everything")
+
+
+def layers_come_back_bit_for_bit(case: Case, folder: Path) -> None:
+    """model.layers() is the inverse of from_layers, from every layout and from a file."""
+    for form, model in forms(case.model(), folder):
+        for layout in LAYOUTS:
+            for tree, given in enumerate(case.trees):
+                back = model.using(layout=layout).layers(tree)
+                assert len(back) == len(given), (case.seed, form)
+                for depth, (old, new) in enumerate(zip(given, back, strict=True)):
+                    what = (case.seed, form, layout, tree, depth)
+                    check_same_layer(old, new, depth == len(given) - 1, what)
+
+
+def check_same_layer(old: bw.Layer, new: bw.Layer, last: bool, what: tuple[object, ...]) -> None:
+    """Two layers with the same bits; a default that was left out counts as its value."""
+    weights = sp.csc_array(old.weights)
+    weights.sort_indices()
+    for name in ("indptr", "indices", "data"):
+        one, other = getattr(weights, name), getattr(new.weights, name)
+        assert one.astype(other.dtype).tobytes() == other.tobytes(), (*what, name)
+    assert weights.shape == new.weights.shape, what
+    assert np.array_equal(old.parent, new.parent), what
+    assert np.array_equal(bw_labels(old, last), bw_labels(new, last)), what
+    assert (old.bias is None) == (new.bias is None), what
+    if old.bias is not None and new.bias is not None:
+        assert np.asarray(old.bias, np.float32).tobytes() == new.bias.tobytes(), what
+
+
+def a_saved_model_saves_the_same_bytes(case: Case, folder: Path) -> None:
+    """save, load, save: the same file; and so does a model that was taken apart and built again."""
+    model = case.model()
+    first, again = folder / "first.bw", folder / "again.bw"
+    for one in (model, model.using(matcher="hash")):
+        one.save(first)
+        wanted = first.read_bytes()
+        for memory in ("map", "read"):
+            bw.load(first, memory=memory, verify=True).save(again)
+            assert again.read_bytes() == wanted, (case.seed, memory)
+    model.save(first)
+    replace(case, trees=[model.layers(tree) for tree in range(len(case.trees))]).model().save(again)
+    assert again.read_bytes() == first.read_bytes(), (case.seed, "rebuilt from its layers")
+
+
+def the_callers_arrays_are_untouched(case: Case) -> None:
+    """Building and asking change no byte of what was given, also where rows had to be put in order first."""
+    disordered = case.X.copy()
+    disordered.indices = np.ascontiguousarray(disordered.indices[::-1])  # ids may fall inside rows
+    disordered.has_sorted_indices = disordered.has_canonical_format = False
+    lengths = np.diff(disordered.indptr)[::-1]
+    disordered.indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(disordered.indptr.dtype)
+    before = [content(case), content(disordered)]
+    model = case.model()
+    for X in (case.X, disordered):
+        for engine in ({}, {"layout": "column"}, {"matcher": "hash"}):
+            model.using(**engine).topk(X, *case.asks[0])
+            model.predict(X, *case.asks[1], threads=2)
+    assert [content(case), content(disordered)] == before, case.seed
+
+
+def content(thing: Any) -> list[bytes]:
+    """The bytes of everything a caller gave."""
+    if isinstance(thing, Case):
+        layers = [layer for tree in thing.trees for layer in tree]
+        arrays = [array for layer in layers for array in (layer.parent, layer.bias, layer.label)]
+        weights = [part for layer in layers for part in content(layer.weights)]
+        return content(thing.X) + weights + [np.asarray(array).tobytes() for array in arrays]
+    if thing.format == "coo":
+        return [thing.data.tobytes(), *(a.tobytes() for a in thing.coords)]
+    return [thing.data.tobytes(), thing.indices.tobytes(), thing.indptr.tobytes()]
+
+
+FLUSH_TO_ZERO, DENORMALS_ARE_ZERO, ROUND_UP = 0x8000, 0x0040, 0x4000
+
+
+@contextmanager
+def host_float_mode(bits: int) -> Iterator[None]:
+    """This thread's floating-point control word with some bits set, as a careless host would leave it."""
+    libm = ctypes.CDLL("libm.so.6")
+    word = slice(28, 32)  # of glibc's fenv_t on x86-64: mxcsr
+    saved = ctypes.create_string_buffer(64)
+    libm.fegetenv(saved)
+    changed = ctypes.create_string_buffer(saved.raw, 64)
+    mode = int.from_bytes(saved.raw[word], "little") | bits
+    changed[word] = mode.to_bytes(4, "little")
+    libm.fesetenv(changed)
+    try:
+        yield
+        after = ctypes.create_string_buffer(64)
+        libm.fegetenv(after)
+    finally:
+        libm.fesetenv(saved)
+    status = 0x3F  # flags of what has happened, not settings
+    now = int.from_bytes(after.raw[word], "little")
+    assert now | status == mode | status, "the caller's mode was not put back"
+
+
+def the_hosts_float_mode_changes_nothing(case: Case) -> None:
+    """Flush to zero, denormals are zero, another rounding: the same bits, and the host's mode is put back."""
+    model = case.model()
+    for k, beam in case.asks:
+        wanted = expected(case, k, beam)
+        for engine in engines():
+            one = model.using(**engine)
+            for bits in (FLUSH_TO_ZERO | DENORMALS_ARE_ZERO, ROUND_UP):
+                for threads in (1, 2):
+                    with host_float_mode(bits):
+                        found = one.topk(case.X, k, beam, threads)
+                    check_same(found, wanted, case.seed, engine, hex(bits), threads)
