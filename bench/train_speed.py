@@ -116,9 +116,10 @@ def generated(folder: Path, *, rows: int, features: int, labels: int, nonzeros: 
             (value.ravel(), column.ravel(), np.arange(count + 1) * nonzeros), shape=(count, features)
         )
         X.sum_duplicates()
-        X = sp.diags(_inverse_norms(X)) @ X
+        X = sp.csr_matrix(sp.diags(_inverse_norms(X)) @ X, dtype=np.float32)
+        X.sort_indices()
         Y = sp.csr_matrix((np.ones(count), (np.arange(count), label)), shape=(count, labels))
-        sp.save_npz(folder / f"X.{name}.npz", sp.csr_matrix(X, dtype=np.float32))
+        sp.save_npz(folder / f"X.{name}.npz", X)
         sp.save_npz(folder / f"Y.{name}.npz", sp.csr_matrix(Y, dtype=np.float32))
     return folder
 
