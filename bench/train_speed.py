@@ -29,12 +29,14 @@ SETTINGS = "branching 32, max_leaf 32, squared hinge, C 1, eps 0.1, prune 0.1, t
 
 # Runs inside the process that is measured: argv = folder, threads, branching. Prints one JSON line.
 COMMON = """
-import json, resource, sys, time
+import json, sys, time
 import numpy as np, scipy.sparse as sp
 folder, threads, branching = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 names = ("X.trn", "Y.trn", "X.tst", "Y.tst")
 X, Y, Xt, Yt = (sp.load_npz(f"{folder}/{n}.npz").tocsr().astype(np.float32) for n in names)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak_kb():  # of this program alone: getrusage would count the process that started it too
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+before = peak_kb()
 wall, cpu = time.perf_counter(), time.process_time()
 """
 OURS = """
@@ -58,7 +60,7 @@ best[np.diff(P.indptr) > 0] = P.indices[P.indptr[:-1][np.diff(P.indptr) > 0]]
 """
 MEASURE = """
 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+peak = peak_kb()
 """
 SAY = """
 hit = np.asarray(Yt[np.arange(len(best))[best >= 0], best[best >= 0]]).ravel() > 0
@@ -77,9 +79,7 @@ def pecos_python(folder: Path) -> Path:
     if not python.exists():
         venv.create(folder, with_pip=True)
         subprocess.run([python, "-m", "pip", "-q", "install", "--no-deps", "libpecos"], check=True)
-        subprocess.run(
-            [python, "-m", "pip", "-q", "install", "numpy<2", "scipy<1.14", "scikit-learn"], check=True
-        )
+        subprocess.run([python, "-m", "pip", "-q", "install", "numpy<2", "scipy<1.14", "scikit-learn"], check=True)
     return python
 
 
@@ -112,9 +112,7 @@ def generated(folder: Path, *, rows: int, features: int, labels: int, nonzeros: 
         mine = own[label[:, None], rng.integers(0, nonzeros, (count, half))]
         column = np.hstack([mine, zipf(count, nonzeros - half)])
         value = rng.random(column.shape).astype(np.float32) + 0.1
-        X = sp.csr_matrix(
-            (value.ravel(), column.ravel(), np.arange(count + 1) * nonzeros), shape=(count, features)
-        )
+        X = sp.csr_matrix((value.ravel(), column.ravel(), np.arange(count + 1) * nonzeros), shape=(count, features))
         X.sum_duplicates()
         X = sp.csr_matrix(sp.diags(_inverse_norms(X)) @ X, dtype=np.float32)
         X.sort_indices()
@@ -201,9 +199,7 @@ def draw(curves: dict[str, list[tuple[int, float, float]]], plot: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the real sets")
     parser.add_argument("--sets", nargs="*", default=["yso-en", "generated"])
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
@@ -222,9 +218,7 @@ def main() -> None:
     sets: dict[str, Path] = {}
     for name in chosen.sets:
         if name == "generated":
-            sets[name] = generated(
-                chosen.cache / name, rows=150_000, features=150_000, labels=150_000, nonzeros=93
-            )
+            sets[name] = generated(chosen.cache / name, rows=150_000, features=150_000, labels=150_000, nonzeros=93)
         elif (chosen.data / name).is_dir():
             sets[name] = chosen.data / name
         else:
