@@ -9,6 +9,7 @@ import ctypes
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,10 @@ def check_same(found: Answer, wanted: Answer, *what: object) -> None:
     for one, other, part in zip(found, wanted, ("labels", "scores"), strict=True):
         if one.tobytes() == other.tobytes():
             continue
-        same = (one == other) & ((np.signbit(one) == np.signbit(other)) | (one != 0)) | ((one != one) & (other != other))
         assert one.shape == other.shape, (*what, one.shape, other.shape)
-        places = np.argwhere(~same)[:3].tolist()
-        assert not places, f"{what}: {part} differ at {places}: {[(one[*p], other[*p]) for p in places]}"
+        same = (one == other) & (np.signbit(one) == np.signbit(other)) | np.isnan(one) & np.isnan(other)
+        places = [tuple(place) for place in np.argwhere(~same)[:3].tolist()]
+        assert not places, f"{what}: {part} differ at {places}: {[(one[p], other[p]) for p in places]}"
 
 
 def forms(model: bw.Model, folder: Path) -> Iterator[tuple[str, bw.Model]]:
@@ -65,20 +66,21 @@ def forms(model: bw.Model, folder: Path) -> Iterator[tuple[str, bw.Model]]:
 
 
 def same_bits_as_the_reference(case: Case, folder: Path, variants: Sequence[Engine] | None = None) -> int:
-    """Every engine x 1 and 2 threads x rows alone and batches x memory, mapped and read. Returns the comparisons made."""
+    """Every engine, 1 and 2 threads, rows alone and batches, in memory, mapped, read: comparisons made."""
     wanted = [expected(case, k, beam) for k, beam in case.asks]
     compared = 0
     for form, model in forms(case.model(), folder):
         for engine in engines() if variants is None else variants:
             one = model.using(**engine)
             for (k, beam), answer in zip(case.asks, wanted, strict=True):
-                compared += check_rows(one, case.X, k, beam, answer, (case.seed, form, engine, f"k={k} beam={beam}"))
+                compared += check_rows(one, case.X, (k, beam), answer, (case.seed, form, engine))
     return compared
 
 
-def check_rows(model: bw.Model, X: Any, k: int, beam: int, wanted: Answer, what: tuple[object, ...]) -> int:
+def check_rows(model: bw.Model, X: Any, ask: tuple[int, int], wanted: Answer, what: tuple[object, ...]) -> int:
     """A batch, a bag of its rows in disorder, and each row alone, with 1 and 2 threads."""
-    n = X.shape[0]
+    (k, beam), n = ask, X.shape[0]
+    what = (*what, f"k={k} beam={beam}")
     bag = np.random.default_rng(k * 1000 + beam).integers(0, n, (2 * n, 150)[(k + beam) % 13 == 0])
     for threads in (1, 2):
         check_same(model.topk(X, k, beam, threads), wanted, *what, f"batch, threads={threads}")
@@ -106,11 +108,12 @@ def one_order(case: Case) -> None:
             ids, values = ids[:there], values[:there]  # noqa: PLW2901
             assert len(np.unique(ids)) == there <= min(k, case.labels), what
             assert (ids < case.labels).all(), what
-            key = [(np.isnan(v), -v if v == v else np.float32(0), i) for v, i in zip(values, ids, strict=True)]
+            key = [(np.isnan(v), np.nan_to_num(-v, nan=0.0), i) for v, i in zip(values, ids, strict=True)]
             assert key == sorted(key), what
-            assert not np.signbit(values[values == 0]).any(), (*what, "a score of -0 has no place in the order")
-        shorter = model.topk(case.X, max(1, k // 2), beam)
-        check_same(shorter, (labels[:, : max(1, k // 2)], scores[:, : max(1, k // 2)]), case.seed, "a smaller k is a prefix")
+            assert not np.signbit(values[values == 0]).any(), (*what, "-0 has no place in the order")
+        fewer = max(1, k // 2)
+        prefix = (labels[:, :fewer], scores[:, :fewer])
+        check_same(model.topk(case.X, fewer, beam), prefix, case.seed, "a smaller k is a prefix")
         check_same_as_predict(model, case, k, beam, (labels, scores))
 
 
@@ -120,7 +123,8 @@ def check_same_as_predict(model: bw.Model, case: Case, k: int, beam: int, wanted
     assert P.shape == (case.X.shape[0], case.labels)
     there = wanted[0] >= 0
     assert P.indptr.tolist() == [0, *np.cumsum(there.sum(axis=1)).tolist()]
-    check_same((P.indices.astype(np.int64), P.data), (wanted[0][there], wanted[1][there]), case.seed, "predict")
+    found = (P.indices.astype(np.int64), P.data)
+    check_same(found, (wanted[0][there], wanted[1][there]), case.seed, "predict")
 
 
 def exact_search_equals_the_full_ranking(case: Case, variants: Sequence[Engine] | None = None) -> None:
@@ -136,8 +140,9 @@ def exact_search_equals_the_full_ranking(case: Case, variants: Sequence[Engine] 
         for engine in engines() if variants is None else variants:
             one = model.using(**engine)
             for threads in (1, 2):
-                check_same(one.topk(case.X, k, 1, threads, exact=True), wanted, case.seed, engine, k, "exact", threads)
-                check_same(one.topk(case.X, k, everything, threads), wanted, case.seed, engine, k, "full beam", threads)
+                what = (case.seed, engine, f"k={k} threads={threads}")
+                check_same(one.topk(case.X, k, 1, threads, exact=True), wanted, *what, "exact")
+                check_same(one.topk(case.X, k, everything, threads), wanted, *what, "a beam of everything")
 
 
 def layers_come_back_bit_for_bit(case: Case, folder: Path) -> None:
@@ -148,7 +153,8 @@ def layers_come_back_bit_for_bit(case: Case, folder: Path) -> None:
                 back = model.using(layout=layout).layers(tree)
                 assert len(back) == len(given), (case.seed, form)
                 for depth, (old, new) in enumerate(zip(given, back, strict=True)):
-                    check_same_layer(old, new, depth == len(given) - 1, (case.seed, form, layout, tree, depth))
+                    what = (case.seed, form, layout, tree, depth)
+                    check_same_layer(old, new, depth == len(given) - 1, what)
 
 
 def check_same_layer(old: bw.Layer, new: bw.Layer, last: bool, what: tuple[object, ...]) -> None:
@@ -176,16 +182,15 @@ def a_saved_model_saves_the_same_bytes(case: Case, folder: Path) -> None:
         for memory in ("map", "read"):
             bw.load(first, memory=memory, verify=True).save(again)
             assert again.read_bytes() == wanted, (case.seed, memory)
-    rebuilt = [bw.Model.from_layers(model.layers(t), activation=case.activation, path=case.path, names=case.names) for t in range(len(case.trees))]
     model.save(first)
-    (rebuilt[0] if len(rebuilt) == 1 else bw.Model.from_trees(rebuilt)).save(again)
+    replace(case, trees=[model.layers(tree) for tree in range(len(case.trees))]).model().save(again)
     assert again.read_bytes() == first.read_bytes(), (case.seed, "rebuilt from its layers")
 
 
 def the_callers_arrays_are_untouched(case: Case) -> None:
     """Building and asking change no byte of what was given, also where rows had to be put in order first."""
     disordered = case.X.copy()
-    disordered.indices = np.ascontiguousarray(disordered.indices[::-1])  # ids fall, or rise and fall, inside rows
+    disordered.indices = np.ascontiguousarray(disordered.indices[::-1])  # ids may fall inside rows
     disordered.has_sorted_indices = disordered.has_canonical_format = False
     lengths = np.diff(disordered.indptr)[::-1]
     disordered.indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(disordered.indptr.dtype)
@@ -202,8 +207,9 @@ def content(thing: Any) -> list[bytes]:
     """The bytes of everything a caller gave."""
     if isinstance(thing, Case):
         layers = [layer for tree in thing.trees for layer in tree]
-        given = [content(layer.weights) + [np.asarray(a).tobytes() for a in (layer.parent, layer.bias, layer.label)] for layer in layers]
-        return content(thing.X) + [part for parts in given for part in parts]
+        arrays = [array for layer in layers for array in (layer.parent, layer.bias, layer.label)]
+        weights = [part for layer in layers for part in content(layer.weights)]
+        return content(thing.X) + weights + [np.asarray(array).tobytes() for array in arrays]
     if thing.format == "coo":
         return [thing.data.tobytes(), *(a.tobytes() for a in thing.coords)]
     return [thing.data.tobytes(), thing.indices.tobytes(), thing.indptr.tobytes()]
@@ -214,7 +220,7 @@ FLUSH_TO_ZERO, DENORMALS_ARE_ZERO, ROUND_UP = 0x8000, 0x0040, 0x4000
 
 @contextmanager
 def host_float_mode(bits: int) -> Iterator[None]:
-    """This thread's floating-point control word with some bits set, as a careless host process would leave it."""
+    """This thread's floating-point control word with some bits set, as a careless host would leave it."""
     libm = ctypes.CDLL("libm.so.6")
     word = slice(28, 32)  # of glibc's fenv_t on x86-64: mxcsr
     saved = ctypes.create_string_buffer(64)
@@ -230,7 +236,8 @@ def host_float_mode(bits: int) -> Iterator[None]:
     finally:
         libm.fesetenv(saved)
     status = 0x3F  # flags of what has happened, not settings
-    assert int.from_bytes(after.raw[word], "little") | status == mode | status, "the caller's mode was not put back"
+    now = int.from_bytes(after.raw[word], "little")
+    assert now | status == mode | status, "the caller's mode was not put back"
 
 
 def the_hosts_float_mode_changes_nothing(case: Case) -> None:

@@ -1,7 +1,7 @@
-"""A seed (or a hypothesis draw) in, a random case out: trees, queries and settings that stress every corner of the laws.
+"""A seed (or a hypothesis draw) in, a random case out: trees, queries and settings that stress the laws.
 
-Small numbers that give a case its form come from a `Source`, so that hypothesis can shrink them; the mass of weights
-and values comes from one seeded generator.
+Small numbers that give a case its form come from a `Source`, so that hypothesis can shrink them; the mass of
+weights and values comes from one seeded generator.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Case:
     @property
     def labels(self) -> int:
         """The number of labels of each tree."""
-        return sum(int((bw_labels(layer, layer is tree[-1]) >= 0).sum()) for tree in self.trees[:1] for layer in tree)
+        tree = self.trees[0]
+        return sum(int((bw_labels(layer, layer is tree[-1]) >= 0).sum()) for layer in tree)
 
     def parsed(self) -> Activation:
         """The activation as the reference wants it."""
@@ -55,7 +56,8 @@ class Case:
 
     def model(self) -> bw.Model:
         """The case's model, built in memory."""
-        built = [bw.Model.from_layers(t, activation=self.activation, path=self.path, names=self.names) for t in self.trees]
+        form: dict[str, Any] = {"activation": self.activation, "path": self.path, "names": self.names}
+        built = [bw.Model.from_layers(tree, **form) for tree in self.trees]
         return built[0] if len(built) == 1 else bw.Model.from_trees(built)
 
 
@@ -97,7 +99,8 @@ def random_case(seed: int) -> Case:
 def cases(draw: st.DrawFn) -> Case:
     """Cases that hypothesis can shrink."""
     seed = draw(st.integers(0, 2**32 - 1))
-    source = Source(lambda low, high: draw(st.integers(low, high)), np.random.Generator(np.random.PCG64(seed)))
+    rng = np.random.Generator(np.random.PCG64(seed))
+    source = Source(lambda low, high: draw(st.integers(low, high)), rng)
     return make_case(source, f"a hypothesis draw with numbers of seed {seed}", largest=60)
 
 
@@ -106,7 +109,8 @@ def make_case(s: Source, seed: str, largest: int = 4000) -> Case:
     features = s.whole(1, s.one_of([6, 60, 60, 400, 400, 3000 if largest > 100 else 100]))
     labels = number_of_labels(s, largest)
     activation, path = s.one_of(ACTIVATIONS)
-    trees = [random_tree(s, features, labels) for _ in range(s.one_of([1, 1, 1, 2, 3, 4] if labels < 600 else [1]))]
+    count = s.one_of([1, 1, 1, 2, 3, 4] if labels < 600 else [1])
+    trees = [random_tree(s, features, labels) for _ in range(count)]
     X = random_queries(s, features, s.whole(1, 7))
     names = [f"label {i}" for i in range(labels)] if s.chance(30) else None
     asks = [(some_count(s, labels), some_count(s, labels)) for _ in range(2)]
@@ -131,7 +135,7 @@ def random_tree(s: Source, features: int, labels: int) -> list[bw.Layer]:
     depth = s.whole(1, 5)
     chains = s.one_of([0, 50, 100])  # how often a lone label goes on down as the one child of its parent
     widest = s.one_of([2, 4, 40, WIDEST])
-    parents, sizes_above = np.zeros(1, np.int64), np.array([labels])  # inner nodes of the layer above, labels below each
+    parents, sizes_above = np.zeros(1, np.int64), np.array([labels])  # inner nodes above, labels below each
     numbers = s.rng.permutation(labels) if s.chance(60) else np.arange(labels)
     layers: list[bw.Layer] = []
     given = 0
@@ -139,7 +143,7 @@ def random_tree(s: Source, features: int, labels: int) -> list[bw.Layer]:
         last = level == depth - 1
         parts = [np.ones(n, np.int64) if last else split(s, int(n), widest) for n in sizes_above]
         parent, sizes = np.repeat(parents, [len(part) for part in parts]), np.concatenate(parts)
-        goes_on = np.zeros(len(sizes), bool) if last else (sizes > 1) | (s.rng.integers(0, 100, len(sizes)) < chains)
+        goes_on = ~np.ones(len(sizes), bool) if last else (sizes > 1) | (s.rng.random(len(sizes)) * 100 < chains)
         if s.chance(40):
             mixed = s.rng.permutation(len(parent))
             parent, sizes, goes_on = parent[mixed], sizes[mixed], goes_on[mixed]
@@ -148,7 +152,8 @@ def random_tree(s: Source, features: int, labels: int) -> list[bw.Layer]:
         label[~goes_on] = numbers[given : given + leaves]
         plain = np.array_equal(label, np.arange(len(sizes)) if not goes_on.any() else -np.ones(len(sizes)))
         weights = random_weights(s, features, len(sizes))
-        layers.append(bw.Layer(weights, parent, random_bias(s, len(sizes)), None if plain and s.chance(50) else label))
+        bias = random_bias(s, len(sizes))
+        layers.append(bw.Layer(weights, parent, bias, None if plain and s.chance(50) else label))
         given += leaves
         parents, sizes_above = np.flatnonzero(goes_on), sizes[goes_on]
         if not len(parents):
@@ -161,14 +166,15 @@ def split(s: Source, labels: int, widest: int) -> Array:
     width = s.whole(1, min(labels, widest))
     if s.chance(50):
         return np.bincount(np.arange(labels) % width, minlength=width)
-    return 1 + np.bincount(np.floor(width * s.rng.random(labels - width) ** 3).astype(np.int64), minlength=width)
+    favoured = np.floor(width * s.rng.random(labels - width) ** 3).astype(np.int64)
+    return 1 + np.bincount(favoured, minlength=width)
 
 
 def random_weights(s: Source, features: int, nodes: int) -> Any:
-    """Sparse weights: empty columns, unused features, stored zeros, ties, the very small and the very large."""
+    """Sparse weights: empty columns, unused features, stored zeros, ties, the very small and the huge."""
     used = s.rng.permutation(features)[: s.whole(1, features)]
     count = int(nodes * s.one_of([3.0, 0.0, 0.4, 1.0, 8.0 if nodes < 600 else 1.0]))
-    rows = used[np.minimum(len(used) - 1, (len(used) * s.rng.random(count) ** s.one_of([1, 3])).astype(np.int64))]
+    rows = used[(len(used) * s.rng.random(count) ** s.one_of([1, 3])).astype(np.int64)]
     columns = s.rng.integers(0, nodes, count)
     if s.chance(5) and features * nodes < 4000:  # nothing is zero
         rows, columns = np.divmod(np.arange(features * nodes), nodes)

@@ -51,13 +51,14 @@ def test_same_bits_for_every_engine_on_random_models() -> None:
         for future in as_completed([pool.submit(check_models, part) for part in parts]):
             count, bad = future.result()
             compared, done, failures = compared + count, done + 1, failures + bad
-            if MODELS >= 1000 and done % 10 == 0:
-                print(f"{done * STEP:,} models, {compared:,} comparisons, {len(failures)} differences, {time.monotonic() - begin:,.0f} s", flush=True)
-    print(f"{MODELS:,} models x {len(laws.engines())} engines: {compared:,} comparisons, {len(failures)} models differ.")
+            if MODELS < 1000 or done % 10 == 0 or done == len(parts):
+                models, seconds = min(done * STEP, MODELS), time.monotonic() - begin
+                print(f"{models:,} models x {len(laws.engines())} engines: {compared:,} comparisons,", end=" ")
+                print(f"{len(failures)} models differ, {seconds:,.0f} s", flush=True)
     assert not failures, "\n".join(failures[:20])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 @given(case=cases())
 def test_same_bits_for_every_engine_on_models_that_shrink(case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -65,7 +66,7 @@ def test_same_bits_for_every_engine_on_models_that_shrink(case: Case) -> None:
     laws.one_order(case)
 
 
-@pytest.mark.parametrize("seed", range(1000, 1030))
+@pytest.mark.parametrize("seed", range(1000, 1020))
 def test_exact_search_equals_the_full_ranking(seed: int) -> None:
     laws.exact_search_equals_the_full_ranking(random_case(seed))
 
@@ -86,6 +87,6 @@ def test_the_callers_arrays_are_untouched(seed: int) -> None:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the helper that sets the mode knows x86-64 alone")
-@pytest.mark.parametrize("seed", range(5000, 5030))
+@pytest.mark.parametrize("seed", range(5000, 5012))
 def test_the_hosts_float_mode_changes_nothing(seed: int) -> None:
     laws.the_hosts_float_mode_changes_nothing(random_case(seed))

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "beamwood/exact.hpp"
+#include "beamwood/thread_build.hpp"
 #include "beamwood/xxh3.hpp"
 
 using namespace beamwood;
@@ -115,6 +116,63 @@ void set_columns(PyForest& self, const U64& start, const U32& feature, const F32
   layer.columns = columns;
   self.keep(start, feature, weight, index);
 }
+
+void set_threads(PyForest& self, const U64& word_start, const U32& words, const U32& root) {
+  TreeLayer& layer = last_layer(self);
+  const bool top = self.forest.trees.back().layers.size() == 1;
+  const ThreadedWeights threads{view(word_start), view(words), view(root)};
+  if (threads.word_start.size() != layer.shape.child_start.size() || threads.words.size() < kTailWords ||
+      (top && threads.root.size() != self.forest.features))
+    throw nb::value_error("the arrays of a layer's threads do not fit each other");
+  layer.threads = threads;
+  self.keep(word_start, words, root);
+}
+
+// Builds the threaded layout of a tree from its chunks, bottom up. Python allocates each layer's words when their
+// number is known: begin with measure on the last layer, then fill it, then the layer above.
+class ThreadBuilder {
+public:
+  ThreadBuilder(PyForest& forest, std::uint32_t tree) : forest_(forest), tree_(tree) {}
+
+  std::uint64_t measure(std::uint32_t layer, const Out<std::uint64_t>& word_start, unsigned threads) {
+    const Workers workers = python_workers(threads);
+    const TreeLayer& from = forest_.forest.trees.at(tree_).layers.at(layer);
+    if (word_start.shape(0) != from.shape.child_start.size()) throw nb::value_error("wrong size");
+    {
+      const nb::gil_scoped_release released;
+      below_ = std::move(current_);
+      current_ = {};
+      if (!builder(layer).measure(current_, workers)) return 0;
+    }
+    std::copy(current_.word_start.begin(), current_.word_start.end(), word_start.data());
+    return current_.word_start.back() + kTailWords;
+  }
+
+  bool fill(std::uint32_t layer, const Out<std::uint32_t>& words, unsigned threads) {
+    const Workers workers = python_workers(threads);
+    if (words.shape(0) != current_.word_start.back() + kTailWords) throw nb::value_error("wrong size");
+    const nb::gil_scoped_release released;
+    return builder(layer).fill(current_, view(words), workers);
+  }
+
+  // After the top layer: for each feature the place of its record.
+  void root(const Out<std::uint32_t>& root) {
+    if (root.shape(0) != forest_.forest.features) throw nb::value_error("wrong size");
+    std::fill_n(root.data(), root.shape(0), 0u);
+    for (std::size_t i = 0; i < current_.feature.size(); ++i) root.data()[current_.feature[i]] = current_.offset[i];
+  }
+
+private:
+  ThreadedLayerBuilder builder(std::uint32_t layer) const {
+    const auto& layers = forest_.forest.trees[tree_].layers;
+    const bool last = layer + 1 == layers.size();
+    return {layers[layer].shape, layers[layer].chunks, last ? nullptr : &below_, forest_.forest.features};
+  }
+
+  PyForest& forest_;
+  std::uint32_t tree_;
+  ThreadedRows current_, below_;
+};
 
 template <class Offset>
 RowCheck check_rows(QueryBatch& batch, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
@@ -227,6 +285,7 @@ void bind_forest(nb::module_& m) {
            nb::arg("bias"))
       .def("set_chunks", &set_chunks, nb::arg("row_start"), nb::arg("word_start"), nb::arg("feature"),
            nb::arg("offset"), nb::arg("words"), nb::arg("index"))
+      .def("set_threads", &set_threads, nb::arg("word_start"), nb::arg("words"), nb::arg("root"))
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
            nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"),
@@ -259,6 +318,12 @@ void bind_forest(nb::module_& m) {
 }
 
 void bind_builders(nb::module_& m) {
+  nb::class_<ThreadBuilder>(m, "ThreadBuilder", "Builds the threaded layout of one tree from its chunks, bottom up.")
+      .def(nb::init<PyForest&, std::uint32_t>(), nb::keep_alive<1, 2>(), nb::arg("forest"), nb::arg("tree"))
+      .def("measure", &ThreadBuilder::measure, nb::arg("layer"), nb::arg("word_start"), nb::arg("threads"),
+           "Sizes a layer's chunks; the number of words to allocate, or 0 when the chunks are damaged.")
+      .def("fill", &ThreadBuilder::fill, nb::arg("layer"), nb::arg("words"), nb::arg("threads"))
+      .def("root", &ThreadBuilder::root, nb::arg("root"));
   m.def(
       "measure_chunks",
       [](const U32& child_start, const In<std::int64_t>& start, const In<std::int32_t>& feature, const F32& weight,

@@ -4,6 +4,9 @@ from beamwood.engine import LayerChoice, Stats
 from beamwood.errors import BeamwoodError, DataError, FormatError, SettingsError
 from beamwood.layers import Layer
 from beamwood.model import Model, load
+from beamwood.report import Report
+from beamwood.settings import Settings
+from beamwood.train import train
 
 __version__ = "0.1.0"
 
@@ -14,7 +17,10 @@ __all__ = [
     "Layer",
     "LayerChoice",
     "Model",
+    "Report",
+    "Settings",
     "SettingsError",
     "Stats",
     "load",
+    "train",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from beamwood.rows import as_csr
 Array = npt.NDArray[Any]
 
 MATCHERS = ("march", "binary", "hash", "dense")
-LAYOUTS = ("chunk", "column")
+LAYOUTS = ("chunk", "column", "threaded")
 ISAS = ("scalar", "avx2", "avx512")
 _EMPTY: dict[str, Array] = {
     kind: np.zeros(0, dtype) for kind, dtype in (("u32", np.uint32), ("u64", np.uint64), ("f32", np.float32))
@@ -78,10 +78,9 @@ class Stats:
 class Searcher:
     """A native forest in one layout, ready to search. Immutable; any number of threads may share it."""
 
-    def __init__(self, engine: Engine, forest: Any, features: int, activation: Activation, trees: int) -> None:
-        self.engine, self.features, self.activation, self.trees = engine, features, activation, trees
+    def __init__(self, engine: Engine, layout: str, forest: Any, features: int) -> None:
+        self.engine, self.layout, self.features = engine, layout, features
         self.forest, self._search = forest, forest.topk
-        self.layout = "chunk" if engine.layout == "auto" else engine.layout
         self._matcher = -1 if engine.matcher == "auto" else MATCHERS.index(engine.matcher)
         self._isa = _core.best_isa() if engine.isa == "auto" else ISAS.index(engine.isa)
 
@@ -94,20 +93,26 @@ class Searcher:
             X = as_csr(X, self.features, "X")
         offsets = X.indptr
         labels, scores = allocate(len(offsets) - 1, k)
-        result = self._search(
-            offsets,
-            X.indices,
-            X.data,
-            labels,
-            scores,
-            beam,
-            threads,
-            self._matcher,
-            self._isa,
-            exact,
-            sort_blocks,
-            with_stats,
-        )
+        try:
+            result = self._search(
+                offsets,
+                X.indices,
+                X.data,
+                labels,
+                scores,
+                beam,
+                threads,
+                self._matcher,
+                self._isa,
+                exact,
+                sort_blocks,
+                with_stats,
+            )
+        except TypeError:  # ids of an odd integer type: a copy has usual ones
+            usual = as_csr(X, self.features, "X")
+            if (usual.indices.dtype, usual.indptr.dtype) == (X.indices.dtype, X.indptr.dtype):
+                raise
+            return self.topk(usual, k, beam, threads, exact, with_stats, sort_blocks)
         if result == 0 or type(result) is tuple:
             return labels, scores, result
         if result == _DAMAGED:
@@ -145,61 +150,100 @@ def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
         ) from None
 
 
-def forest_of(
-    sections: Mapping[str, Array], sizes: tuple[TreeSize, ...], features: int, labels: int, activation: Activation
-) -> Any:
-    """The native forest over a model's arrays in the chunk layout."""
-    forest = _core.Forest(features, labels, activation.kind_number, activation.power, activation.path_number, 0)
-    for tree, size in enumerate(sizes):
-        for layer, nodes in enumerate(size.nodes):
-            add_shape(forest, sections, tree, layer, nodes)
-            fields = (
-                ("row_start", "u64"),
-                ("word_start", "u64"),
-                ("feature", "u32"),
-                ("offset", "u32"),
-                ("words", "u32"),
-                ("index", "u32"),
-            )
-            forest.set_chunks(*(sections.get(layer_name(tree, layer, field), _EMPTY[kind]) for field, kind in fields))
+_SHAPE = (("child_start", "u32"), ("label", "u32"), ("bias", "f32"))
+_CHUNKS = (
+    ("row_start", "u64"),
+    ("word_start", "u64"),
+    ("feature", "u32"),
+    ("offset", "u32"),
+    ("words", "u32"),
+    ("index", "u32"),
+)
+_THREADS = (("thread_start", "u64"), ("threads", "u32"), ("root", "u32"))
+WEIGHT_FIELDS = frozenset(field for field, _ in (*_CHUNKS, *_THREADS))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a native forest is made from: the arrays of a model and the numbers they are read with."""
+
+    sections: Mapping[str, Array]
+    trees: tuple[TreeSize, ...]
+    features: int
+    labels: int
+    activation: Activation
+
+    def get(self, tree: int, layer: int, fields: tuple[tuple[str, str], ...]) -> list[Array]:
+        """Those arrays of a layer; one that is not there is empty."""
+        return [self.sections.get(layer_name(tree, layer, field), _EMPTY[kind]) for field, kind in fields]
+
+    def has(self, field: str) -> bool:
+        """Whether every layer (or for "root" every top layer) has this array."""
+        layers = ((t, n) for t, size in enumerate(self.trees) for n in range(1 if field == "root" else len(size.nodes)))
+        return all(layer_name(tree, layer, field) in self.sections for tree, layer in layers)
+
+    def each_layer(self) -> Iterator[tuple[int, int, int]]:
+        """(tree, layer, number of nodes) from the top down."""
+        for tree, size in enumerate(self.trees):
+            for layer, nodes in enumerate(size.nodes):
+                yield tree, layer, nodes
+
+    def empty_forest(self, layout: str) -> Any:
+        """A native forest without layers."""
+        a = self.activation
+        return _core.Forest(self.features, self.labels, a.kind_number, a.power, a.path_number, LAYOUTS.index(layout))
+
+
+def chunk_forest(parts: Parts) -> Any:
+    """The native forest in the chunk layout, over the model's own arrays."""
+    forest = parts.empty_forest("chunk")
+    for tree, layer, nodes in parts.each_layer():
+        forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
+        forest.set_chunks(*parts.get(tree, layer, _CHUNKS))
     return forest
 
 
-def add_shape(forest: Any, sections: Mapping[str, Array], tree: int, layer: int, nodes: int) -> None:
-    """Tells the forest who is whose child in a layer."""
-    fields = (("child_start", "u32"), ("label", "u32"), ("bias", "f32"))
-    forest.add_layer(
-        tree, nodes, *(sections.get(layer_name(tree, layer, field), _EMPTY[kind]) for field, kind in fields)
-    )
-
-
-def column_forest(
-    chunked: Any,
-    sections: Mapping[str, Array],
-    sizes: tuple[TreeSize, ...],
-    features: int,
-    labels: int,
-    activation: Activation,
-    hashed: bool,
-    threads: int,
-) -> Any:
-    """The native forest with the weights of a chunked one laid out column by column: the vanilla baseline."""
-    forest = _core.Forest(features, labels, activation.kind_number, activation.power, activation.path_number, 1)
-    for tree, size in enumerate(sizes):
-        for layer, nodes in enumerate(size.nodes):
-            add_shape(forest, sections, tree, layer, nodes)
-            start, feature, weight = columns_of(chunked, tree, layer, nodes, threads)
-            forest.set_columns(start, feature, weight, hash_index(start, feature, threads) if hashed else _EMPTY["u32"])
+def threaded_forest(parts: Parts) -> Any:
+    """The native forest in the threaded layout, over the model's own arrays."""
+    forest = parts.empty_forest("threaded")
+    for tree, layer, nodes in parts.each_layer():
+        forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
+        forest.set_threads(*parts.get(tree, layer, _THREADS))
     return forest
 
 
-def with_index(sections: Mapping[str, Array], sizes: tuple[TreeSize, ...], threads: int) -> dict[str, Array]:
-    """The arrays of a model and, where they lack, the hash index of each layer."""
-    out = dict(sections)
-    for tree, size in enumerate(sizes):
-        for layer in range(len(size.nodes)):
-            name = layer_name(tree, layer, "index")
-            if name not in out:
-                feature = out.get(layer_name(tree, layer, "feature"), _EMPTY["u32"])
-                out[name] = hash_index(out[layer_name(tree, layer, "row_start")], feature, threads)
-    return out
+def column_forest(parts: Parts, chunked: Any, hashed: bool, threads: int) -> Any:
+    """The native forest with its weights laid out anew, column by column: the vanilla baseline."""
+    forest = parts.empty_forest("column")
+    for tree, layer, nodes in parts.each_layer():
+        forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
+        start, feature, weight = columns_of(chunked, tree, layer, nodes, threads)
+        forest.set_columns(start, feature, weight, hash_index(start, feature, threads) if hashed else _EMPTY["u32"])
+    return forest
+
+
+def index_sections(parts: Parts, threads: int) -> dict[str, Array]:
+    """The hash index of every layer."""
+    sections: dict[str, Array] = {}
+    for tree, layer, _ in parts.each_layer():
+        row_start, feature = parts.get(tree, layer, (("row_start", "u64"), ("feature", "u32")))
+        sections[layer_name(tree, layer, "index")] = hash_index(row_start, feature, threads)
+    return sections
+
+
+def thread_sections(parts: Parts, chunked: Any, threads: int) -> dict[str, Array]:
+    """The threaded layout of every tree, built from its chunks: bottom up, for rows point to rows below them."""
+    sections: dict[str, Array] = {}
+    for tree, size in enumerate(parts.trees):
+        builder = _core.ThreadBuilder(chunked, tree)
+        for layer in reversed(range(len(size.nodes))):
+            start = np.empty(len(parts.sections[layer_name(tree, layer, "child_start")]), np.uint64)
+            words = np.empty(builder.measure(layer, start, threads), np.uint32)
+            if not words.size or not builder.fill(layer, words, threads):
+                raise FormatError(f"The model is damaged in layer {layer}. Get a fresh copy of its file.")
+            sections[layer_name(tree, layer, "thread_start")] = start
+            sections[layer_name(tree, layer, "threads")] = words
+        root = np.empty(parts.features, np.uint32)
+        builder.root(root)
+        sections[layer_name(tree, 0, "root")] = root
+    return sections

@@ -15,7 +15,18 @@ import scipy.sparse as sp
 from beamwood import store
 from beamwood.activations import Activation
 from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of
-from beamwood.engine import Engine, Searcher, Stats, column_forest, forest_of, with_index
+from beamwood.engine import (
+    WEIGHT_FIELDS,
+    Engine,
+    Parts,
+    Searcher,
+    Stats,
+    chunk_forest,
+    column_forest,
+    index_sections,
+    thread_sections,
+    threaded_forest,
+)
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.layers import Layer
 from beamwood.rows import is_sparse
@@ -79,19 +90,21 @@ class Model:
         self._shape, self._sections = shape, sections
         self._engine = engine or Engine()
         self.report = report
+        parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation)
+        layout = self._engine.layout
+        if layout == "auto":
+            layout = "threaded" if parts.has("root") else "chunk"
         try:
-            self._chunked = forest_of(sections, shape.trees, shape.features, shape.labels, shape.activation)
-        except (ValueError, TypeError, KeyError) as error:
+            self._chunked = forest = chunk_forest(parts)
+            if layout == "threaded":
+                forest = threaded_forest(parts)
+        except (ValueError, TypeError) as error:
             raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
         self._keys = StringTable.from_arrays(sections, "keys", shape.labels)
         self._names = StringTable.from_arrays(sections, "names", shape.labels)
-        forest = self._chunked
-        if self._engine.layout == "column":
-            hashed = self._engine.matcher == "hash"
-            forest = column_forest(
-                forest, sections, shape.trees, shape.features, shape.labels, shape.activation, hashed, _cores()
-            )
-        self._searcher = Searcher(self._engine, forest, shape.features, shape.activation, len(shape.trees))
+        if layout == "column":
+            forest = column_forest(parts, forest, self._engine.matcher == "hash", _cores())
+        self._searcher = Searcher(self._engine, layout, forest, shape.features)
 
     @classmethod
     def from_layers(
@@ -172,7 +185,7 @@ class Model:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to one file. The file there before is replaced when the new one is complete, or stays.
 
-        A model that `using(matcher="hash")` made keeps its hash index in the file.
+        A model that `using(matcher="hash")` or `using(layout="threaded")` made keeps what they need in the file.
         """
         from beamwood import __version__
 
@@ -182,15 +195,21 @@ class Model:
     def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
 
-        matcher: march, binary, hash, dense; layout: chunk, column; isa: scalar, avx2, avx512; each also auto.
+        matcher: march, binary, hash, dense (threaded needs none); layout: chunk, column, threaded; isa: scalar, avx2,
+        avx512; each also auto. The hash index and the threads that some need are built when the model lacks them.
         """
         given = {
             name: value for name, value in (("matcher", matcher), ("layout", layout), ("isa", isa)) if value is not None
         }
         engine = replace(self._engine, **given)
+        parts = Parts(
+            self._sections, self._shape.trees, self._shape.features, self._shape.labels, self._shape.activation
+        )
         sections = self._sections
-        if engine.matcher == "hash" and engine.layout != "column":
-            sections = with_index(sections, self._shape.trees, _cores())
+        if engine.layout == "threaded" and not parts.has("root"):
+            sections = sections | thread_sections(parts, self._chunked, _cores())
+        elif engine.matcher == "hash" and engine.layout in ("auto", "chunk") and not parts.has("index"):
+            sections = sections | index_sections(parts, _cores())
         return Model(self._shape, sections, engine, self.report)
 
     @overload
@@ -218,10 +237,9 @@ class Model:
         """
         if type(k) is not int or type(beam) is not int or type(threads) is not int or k < 1 or beam < 1 or threads < 1:
             k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
-        if exact:
-            self._check_exact()
-        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact, stats)
-        return (labels, scores, self._searcher.stats(raw)) if stats else (labels, scores)
+        searcher = self._exact_searcher() if exact else self._searcher
+        labels, scores, raw = searcher.topk(X, k, beam, threads, exact, stats)
+        return (labels, scores, searcher.stats(raw)) if stats else (labels, scores)
 
     def predict(self, X: Any, k: int = 10, beam: int = 10, threads: int = 1, *, exact: bool = False) -> Any:
         """The same answers as topk as a scipy CSR array, queries x labels, each row in rank order."""
@@ -231,7 +249,7 @@ class Model:
         np.cumsum(found.sum(axis=1), out=offsets[1:])
         return sp.csr_array((scores[found], labels[found], offsets), shape=(len(labels), self._shape.labels))
 
-    def _check_exact(self) -> None:
+    def _exact_searcher(self) -> Searcher:
         if len(self._shape.trees) > 1:
             raise SettingsError(
                 f"exact=True works with one tree, this model has {len(self._shape.trees)}. Use a wider beam "
@@ -242,6 +260,10 @@ class Model:
                 "exact=True needs an activation that only shrinks scores down the tree, identity does not. "
                 "Use a wider beam instead."
             )
+        if self._searcher.layout != "threaded":
+            return self._searcher
+        engine = replace(self._engine, layout="chunk", matcher="auto")  # threads have no matcher, and need no hash index
+        return Searcher(engine, "chunk", self._chunked, self._shape.features)
 
     @property
     def n_features(self) -> int:
@@ -260,7 +282,8 @@ class Model:
 
     def key(self, label: int) -> str:
         """The unique key of a label; its number when the model has no keys."""
-        return str(label) if self._keys is None else self._keys[self._checked(label)]
+        label = self._checked(label)
+        return str(label) if self._keys is None else self._keys[label]
 
     def name(self, label: int) -> str:
         """What people read for a label; its key when the model has no names."""
@@ -283,7 +306,7 @@ class Model:
         """Labels, features, depth, non-zeros, bytes by section, engine and settings."""
         nonzeros = sum(sum(tree.nonzeros) for tree in self._shape.trees)
         sizes = {name: int(array.nbytes) for name, array in sorted(self._sections.items())}
-        weights = sum(size for name, size in sizes.items() if name.rpartition("/")[2] in _WEIGHT_FIELDS)
+        weights = sum(size for name, size in sizes.items() if name.rpartition("/")[2] in WEIGHT_FIELDS)
         return {
             "labels": self._shape.labels,
             "features": self._shape.features,
@@ -307,9 +330,6 @@ class Model:
         trees = f"{len(shape.trees)} tree" + "s" * (len(shape.trees) > 1)
         size = f"{shape.labels:,} labels, {shape.features:,} features"
         return f"<beamwood.Model: {size}, {trees}, {shape.activation.name}>"
-
-
-_WEIGHT_FIELDS = frozenset({"row_start", "word_start", "feature", "offset", "words", "index"})
 
 
 def string_sections(names: Sequence[str] | None, keys: Sequence[str] | None, labels: int) -> Sections:

@@ -90,10 +90,10 @@ def topk(
 
 
 def mean_of(answers: Sequence[tuple[Ints, Floats]]) -> tuple[Ints, Floats]:
-    """Several trees: scores summed in tree order from +0, a label not reached adds nothing, one division."""
+    """Several trees: scores summed in tree order from +0, a label not reached adds nothing, one division; no -0."""
     total: dict[int, np.float32] = {}
     for labels, scores in answers:
         for label, score in zip(labels.tolist(), scores, strict=True):
             total[label] = total.get(label, np.float32(0)) + score
     sums = np.array(list(total.values()), np.float32)
-    return np.array(list(total), np.int64), sums / np.float32(len(answers))
+    return np.array(list(total), np.int64), sums / np.float32(len(answers)) + np.float32(0)

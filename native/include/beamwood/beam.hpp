@@ -12,6 +12,7 @@
 
 #include "beamwood/batch.hpp"
 #include "beamwood/choose.hpp"
+#include "beamwood/thread_walk.hpp"
 #include "beamwood/topk.hpp"
 
 namespace beamwood {
@@ -22,6 +23,7 @@ struct SearchOptions {
   Matcher matcher = Matcher::binary;    // otherwise this one
   Isa isa = Isa::scalar;
   bool sort_blocks = true;              // Algorithm 3's sort; off only to measure what it brings
+  bool bound = true;                    // the exact bound of threaded search; off only to measure what it brings
   std::uint64_t dense_bytes = 64u << 20; // what `auto` may spend on dense lookups
 };
 
@@ -46,6 +48,7 @@ public:
     if (runners_.size() < workers.threads) runners_.resize(workers.threads);
     if (rankers_.size() < workers.threads) rankers_.resize(workers.threads);
     for (BlockRunner& runner : runners_) runner.work = {};
+    if (forest.layout == Layout::threaded) return run_threaded(forest, queries, options, workers, labels, scores);
     const std::size_t step = slice_size(forest, options);
     for (std::size_t at = 0; at < queries.size(); at += step) {
       const auto slice = queries.subspan(at, std::min(step, queries.size() - at));
@@ -56,10 +59,6 @@ public:
   }
 
 private:
-  struct Answer {
-    std::uint32_t label;
-    float score;
-  };
   struct Ranker {
     TopK beam, answers;
   };
@@ -73,6 +72,32 @@ private:
         most = std::max(most, std::min<double>(options.beam, parents) * layer.shape.nodes / parents);
       }
     return static_cast<std::size_t>(std::clamp((4 << 20) / most, 1.0, 16384.0));
+  }
+
+  // Threaded search keeps nothing between queries, so each is walked on its own.
+  bool run_threaded(const Forest& forest, std::span<const Query> queries, const SearchOptions& options,
+                    const Workers& workers, std::int64_t* labels, float* scores) {
+    if (walks_.size() < workers.threads) walks_.resize(workers.threads);
+    for (ThreadedWalk& walk : walks_) walk.work = {};
+    const Kernels& kernels = *kernels_for(options.isa);
+    const bool alone = forest.trees.size() == 1;
+    std::atomic<bool> sound{true};
+    parallel_for(workers, (queries.size() + kRun - 1) / kRun, [&](std::size_t task, unsigned worker) {
+      std::vector<Answer> answers;
+      TopK& best = rankers_[worker].answers;
+      for (std::size_t q = task * kRun; q < std::min(queries.size(), (task + 1) * kRun) && sound; ++q) {
+        best.reset(options.k);
+        answers.clear();
+        for (const Tree& tree : forest.trees)
+          if (!walks_[worker].run(forest, tree, queries[q], options.beam, options.bound, kernels, answers,
+                                  alone ? &best : nullptr))
+            sound = false;
+        if (!alone) merge(answers, forest.trees.size(), options.k, best);
+        write(best, options.k, labels + q * options.k, scores + q * options.k);
+      }
+    });
+    for (const ThreadedWalk& walk : walks_) work += walk.work;
+    return sound;
   }
 
   bool run_slice(const Forest& forest, std::span<const Query> queries, const SearchOptions& options,
@@ -215,7 +240,8 @@ private:
       const std::uint32_t label = answers[i].label;
       float sum = 0.0f;
       for (; i < answers.size() && answers[i].label == label; ++i) sum += answers[i].score;
-      ranker.offer(key_of(sum / static_cast<float>(trees), label));
+      // + 0: a tiny negative mean may round to -0, and the order law has one zero.
+      ranker.offer(key_of(sum / static_cast<float>(trees) + 0.0f, label));
     }
   }
 
@@ -233,6 +259,7 @@ private:
   LayerEvaluator evaluator_;
   std::vector<BlockRunner> runners_;
   std::vector<Ranker> rankers_;
+  std::vector<ThreadedWalk> walks_;
   std::vector<std::vector<Key>> beams_;
   std::vector<std::vector<Answer>> answers_;
   std::vector<OpenNode> open_;

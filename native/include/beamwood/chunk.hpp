@@ -42,7 +42,7 @@ struct ChunkWeights {
     const std::uint64_t word = word_start[parent], word_end = word_start[parent + 1];
     const std::uint64_t rows = row_end - row;
     if (row > row_end || row_end > feature.size() || rows > 0xffffffffu) return false;
-    if (word > word_end || word_end + kTailWords > words.size()) return false;
+    if (word > word_end || word_end > words.size() - kTailWords) return false;
     out = {{feature.data() + row, static_cast<std::uint32_t>(rows), nullptr, 0},
            offset.data() + row,
            words.data() + word,

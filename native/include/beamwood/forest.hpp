@@ -6,16 +6,18 @@
 #include "beamwood/activation.hpp"
 #include "beamwood/chunk.hpp"
 #include "beamwood/column.hpp"
+#include "beamwood/thread.hpp"
 #include "beamwood/tree.hpp"
 
 namespace beamwood {
 
-enum class Layout : std::uint8_t { chunk, column };
+enum class Layout : std::uint8_t { chunk, column, threaded };
 
 struct TreeLayer {
   LayerShape shape;
   ChunkWeights chunks;
   ColumnWeights columns;
+  ThreadedWeights threads;
 };
 
 struct Tree {
@@ -28,13 +30,6 @@ struct Forest {
   Activation activation;
   Layout layout = Layout::chunk;
   std::vector<Tree> trees;
-
-  bool has_index() const noexcept {
-    for (const Tree& tree : trees)
-      for (const TreeLayer& layer : tree.layers)
-        if (layout == Layout::chunk ? !layer.chunks.has_index() : !layer.columns.has_index()) return false;
-    return true;
-  }
 };
 
 } // namespace beamwood

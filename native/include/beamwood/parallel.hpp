@@ -9,6 +9,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -169,7 +170,11 @@ template <class F> void parallel_for(const Workers& workers, std::size_t tasks, 
     drain(0, ask);
     std::unique_lock guard(job->lock);
     job->closed = true;
-    job->idle.wait(guard, [&] { return job->running == 0; });
+    while (!job->idle.wait_for(guard, std::chrono::milliseconds(50), [&] { return job->running == 0; })) {
+      if (stop || !workers.interrupted()) continue; // a caller that waits for the last workers can still be stopped
+      failure = std::make_exception_ptr(Interrupted{});
+      stop = true;
+    }
   }
   if (failure) std::rethrow_exception(failure);
 }

@@ -28,6 +28,12 @@ public:
     if (keys_.size() >= room()) shrink();
   }
 
+  // Brings the bar up to date: it is then the n-th best key so far.
+  void tighten() {
+    if (keys_.size() > n_) shrink();
+    else if (keys_.size() == n_ && bar_ == kWorstKey) bar_ = *std::max_element(keys_.begin(), keys_.end());
+  }
+
   // The best n in rank order.
   const std::vector<Key>& ranked() {
     if (keys_.size() > n_) shrink();

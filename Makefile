@@ -1,0 +1,125 @@
+# What people type. Every target sets up what it needs in .venv and build/, and does so again only when its sources
+# changed. `make` alone lists the targets.
+PYTHON ?= python3
+CXX ?= g++
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+LAWS ?= 10000
+FUZZ ?= 100000
+
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PYTHONDONTWRITEBYTECODE := 1
+
+PIP := $(BIN)/python -m pip install -qq
+NATIVE := $(shell find native -type f -name '*.[ch]pp' -o -type f -name '*.inc' -o -type f -name CMakeLists.txt)
+SOURCES := pyproject.toml CMakeLists.txt $(NATIVE) $(shell find src -type f -not -path '*/__pycache__/*')
+FORMATTED := $(filter %.cpp %.hpp %.inc,$(NATIVE))
+say = @printf '\033[1m== %s\033[0m\n' "$(1)"
+sanitized = cmake -S . -B build/native-$(1) -G Ninja -DBEAMWOOD_PYTHON=OFF -DBEAMWOOD_TESTS=ON \
+  -DBEAMWOOD_SANITIZE=$(2) -DCMAKE_CXX_COMPILER=$(CXX) --log-level=WARNING && \
+  cmake --build build/native-$(1) -- --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench laws fuzz sanitize lint format tidy types native clean machine
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo       set up, make a model, check that all eight variants agree and print their times"
+	@echo "make test       set up, lint, types, native tests, Python tests: what must be green"
+	@echo "make bench      the table of variants on larger models"
+	@echo "make laws       the laws on LAWS=$(LAWS) random models"
+	@echo "make fuzz       FUZZ=$(FUZZ) damaged model files"
+	@echo "make sanitize   native tests and fuzzing under ASan + UBSan, native tests under TSan"
+	@echo "make lint       ruff and clang-format, as in make test"
+	@echo "make format     rewrite the sources as make lint wants them"
+	@echo "make tidy       clang-tidy over the native core (minutes)"
+	@echo "make clean      remove .venv, build and caches"
+	@echo "PYTHON=$(PYTHON) CXX=$(CXX) JOBS=$(JOBS) may be given: make test PYTHON=python3.12"
+
+machine:
+	@tools/machine "$(PYTHON)" "$(CXX)"
+
+# --- set-up: build tools, then the package, then the tools of developers -------------------------------------------
+
+$(VENV)/.tools: | machine
+	$(call say,set up $(VENV))
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+	@touch $@
+
+$(VENV)/.package: $(VENV)/.tools $(SOURCES)
+	$(call say,build and install beamwood)
+	@CXX=$(CXX) $(PIP) --no-build-isolation .
+	@touch $@
+
+$(VENV)/.developer: $(VENV)/.tools pyproject.toml | $(VENV)/.package
+	$(call say,install the tools of developers)
+	@CXX=$(CXX) $(PIP) --no-build-isolation ".[dev]"
+	@touch $@
+
+# --- what people run -----------------------------------------------------------------------------------------------
+
+demo: $(VENV)/.package
+	@$(BIN)/python examples/demo.py
+
+bench: $(VENV)/.package
+	$(call say,the eight variants)
+	@$(BIN)/python bench/variants.py
+
+# --- checks --------------------------------------------------------------------------------------------------------
+
+test: lint types native
+	$(call say,Python tests)
+	@$(BIN)/python -m pytest
+	$(call say,all green)
+
+lint: $(VENV)/.developer
+	$(call say,lint)
+	@$(BIN)/ruff check -q .
+	@$(BIN)/ruff format -q --check .
+	@$(BIN)/clang-format --dry-run -Werror $(FORMATTED)
+
+format: $(VENV)/.developer
+	@$(BIN)/ruff check -q --fix .
+	@$(BIN)/ruff format -q .
+	@$(BIN)/clang-format -i $(FORMATTED)
+
+types: $(VENV)/.package $(VENV)/.developer
+	$(call say,types)
+	@cd build && ../$(BIN)/mypy --config-file ../pyproject.toml --no-error-summary -p beamwood
+
+native: $(VENV)/.package
+	$(call say,native tests)
+	@$(call sanitized,tests,)
+	@build/native-tests/native/tests/beamwood_tests
+
+laws: $(VENV)/.package $(VENV)/.developer
+	$(call say,the laws on $(LAWS) random models)
+	@BEAMWOOD_LAWS_MODELS=$(LAWS) $(BIN)/python -m pytest tests/laws.py
+
+fuzz: $(VENV)/.package $(VENV)/.developer
+	$(call say,$(FUZZ) damaged model files)
+	@BEAMWOOD_FUZZ_FILES=$(FUZZ) $(BIN)/python -m pytest tests/attacks
+
+sanitize: $(VENV)/.tools
+	$(call say,native tests under ASan and UBSan)
+	@$(call sanitized,asan,address,undefined)
+	@build/native-asan/native/tests/beamwood_tests
+	$(call say,damaged forests under ASan and UBSan)
+	@build/native-asan/native/fuzz/beamwood_fuzz
+	$(call say,native tests under TSan)
+	@$(call sanitized,tsan,thread)
+	@TSAN_OPTIONS="die_after_fork=0 halt_on_error=1 $$TSAN_OPTIONS" build/native-tsan/native/tests/beamwood_tests
+	$(call say,no reports)
+
+tidy: $(VENV)/.developer
+	$(call say,clang-tidy)
+	@cmake -S . -B build/tidy -G Ninja -DBEAMWOOD_PYTHON=OFF -DBEAMWOOD_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+	  -DCMAKE_CXX_COMPILER=$(CXX) --log-level=WARNING
+	@$(BIN)/clang-tidy -quiet -p build/tidy $(filter %.cpp,$(filter native/tests/% native/fuzz/%,$(NATIVE)))
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,110 @@
+// Sound forests in, damaged in memory, searched by every variant: an answer or "damaged" must come out, never a step
+// outside the arrays. Run it under ASan and UBSan. Usage: beamwood_fuzz [rounds] [seed]
+//
+// Only what a model file can hold is damaged: numbers inside arrays. That the arrays fit each other in length is
+// checked when a forest is made, and that is kept here.
+#include <chrono>
+#include <cstdlib>
+
+#include "forests.hpp"
+
+using namespace check;
+
+namespace {
+
+template <class T> void flip(Random& random, std::vector<T>& array) {
+  if (array.empty()) return;
+  T& value = array[random.below(array.size())];
+  const auto anything = static_cast<T>(random.next());
+  switch (random.below(6)) {
+  case 0: value ^= static_cast<T>(T{1} << random.below(8 * sizeof(T))); break;
+  case 1: value = anything; break;
+  case 2: value = static_cast<T>(~T{0} - anything % 70); break; // sums with it wrap around
+  case 3: value = static_cast<T>(value + 1); break;
+  case 4: value = static_cast<T>(value - 1); break;
+  default: value = static_cast<T>(anything % 300); break;
+  }
+}
+
+void flip(Random& random, std::vector<float>& array) {
+  if (!array.empty()) array[random.below(array.size())] = std::bit_cast<float>(static_cast<std::uint32_t>(random.next()));
+}
+
+void damage(Random& random, OwnedLayer& layer) {
+  switch (random.below(11)) {
+  case 0: return flip(random, layer.child_start);
+  case 1: return flip(random, layer.label);
+  case 2: return flip(random, layer.bias);
+  case 3: return flip(random, layer.row_start);
+  case 4: return flip(random, layer.word_start);
+  case 5: return flip(random, layer.feature);
+  case 6: return flip(random, layer.offset);
+  case 7: return flip(random, layer.words);
+  case 8: return flip(random, layer.index);
+  case 9: return flip(random, layer.column_index);
+  default:
+    flip(random, layer.column_start);
+    flip(random, layer.column_feature);
+  }
+}
+
+// Searches a damaged forest in every way; returns how many searches said that it is damaged.
+int try_all(Random& random, const OwnedForest& own, std::span<const Query> queries) {
+  int reported = 0;
+  SearchOptions options;
+  options.k = random.between(1, 20);
+  options.beam = random.between(1, 20);
+  for (const Layout layout : kLayouts) {
+    const Forest forest = own.view(layout);
+    for (const Matcher matcher : kMatchers) {
+      options.choose = random.chance(0.2);
+      options.matcher = matcher;
+      for (const Isa isa : isas_here()) {
+        options.isa = isa;
+        reported += !search(forest, queries, options).sound;
+      }
+      if (own.trees.size() > 1) continue;
+      Answers answers(queries.size(), options.k);
+      ExactSearch exact;
+      reported += !exact.run(forest, queries, options, Workers{}, answers.labels.data(), answers.scores.data());
+    }
+  }
+  for (const OwnedLayer& layer : own.trees[0]) { // the way to columns reads chunks too
+    std::vector<std::uint64_t> start(layer.nodes + std::size_t{1});
+    const bool sound = measure_columns(layer.shape(), layer.chunks(), start, Workers{});
+    std::vector<std::uint32_t> feature(start.back());
+    std::vector<float> weight(start.back());
+    if (!sound || !fill_columns(layer.shape(), layer.chunks(), start, feature, weight, Workers{})) ++reported;
+  }
+  return reported;
+}
+
+} // namespace
+
+int main(int count, char** arguments) {
+  const int rounds = count > 1 ? std::atoi(arguments[1]) : 3000;
+  check::seed = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1;
+  Random random;
+  int reported = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int round = 0; round < rounds;) {
+    Plan plan;
+    plan.most_width = random.chance(0.3) ? 40 : 7;
+    plan.layers = plan.most_width > 7 ? 2 : random.between(1, 3);
+    plan.trees = random.chance(0.2) ? 2 : 1;
+    const OwnedForest sound(plain_forest(random, plan));
+    const Rows rows(random, random.chance(0.3) ? 1 : 5, plan.features, 0.4);
+    for (int i = 0; i < 10 && round < rounds; ++i, ++round) {
+      OwnedForest damaged = sound;
+      for (std::uint32_t flips = random.between(1, 3); flips > 0; --flips) {
+        auto& tree = damaged.trees[random.below(damaged.trees.size())];
+        damage(random, tree[random.below(tree.size())]);
+      }
+      reported += try_all(random, damaged, rows.queries()) > 0;
+    }
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  std::printf("%d damaged forests searched, %d reported as damaged, %.1f s (seed %llu)\n", rounds, reported,
+              seconds.count(), static_cast<unsigned long long>(check::seed));
+  return check::failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,153 @@
+// A parent in (which rows reach it, which rows are positive for which child). Out: its rows copied side by side, with
+// the features they use renumbered to a small range of their own.
+//
+// Siblings share their rows. Gathering them once a parent keeps the solver's weight vectors as small as the features
+// that really occur, and nothing of the size of the whole feature space is cleared or scanned for a node: the map
+// from feature to local number belongs to a worker and is wiped by the entries that were touched.
+//
+// The law: local numbers rise with feature ids, and rows lie in an order drawn from (seed, parent) alone.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace beamwood {
+
+// A sparse matrix by rows (or by columns) that somebody else owns: entries of line i at start[i] .. start[i+1].
+struct SparseView {
+  std::span<const std::int64_t> start;
+  std::span<const std::int32_t> index;
+  std::span<const float> value; // may be empty: every entry is 1
+
+  std::size_t lines() const noexcept { return start.size() - 1; }
+  std::span<const std::int32_t> line(std::size_t i) const noexcept {
+    return index.subspan(static_cast<std::size_t>(start[i]), size_of(i));
+  }
+  std::size_t size_of(std::size_t i) const noexcept { return static_cast<std::size_t>(start[i + 1] - start[i]); }
+};
+
+// Numbers that look random and depend on the seed alone (splitmix64), the same on every machine.
+class Dice {
+public:
+  explicit Dice(std::uint64_t seed) noexcept : state_(seed) {}
+  std::uint64_t next() noexcept {
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  std::uint32_t below(std::uint32_t end) noexcept {
+    return static_cast<std::uint32_t>(((next() >> 32) * end) >> 32);
+  }
+  template <class T> void shuffle(std::span<T> items) noexcept {
+    for (auto left = static_cast<std::uint32_t>(items.size()); left > 1; --left) {
+      std::swap(items[left - 1], items[below(left)]);
+    }
+  }
+
+private:
+  std::uint64_t state_;
+};
+
+inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) noexcept { return Dice(Dice(a).next() ^ b).next(); }
+
+// One non-zero of a gathered row.
+struct Entry {
+  std::uint32_t feature;
+  float value;
+};
+
+// The rows of one parent, ready for the solver.
+struct Gathered {
+  std::vector<std::uint32_t> feature; // local number -> feature id, rising
+  std::vector<std::int32_t> row;      // local row -> row of X
+  std::vector<std::uint8_t> reaches;  // local row -> 1 if it reaches the parent, 0 if it is only some child's positive
+  std::vector<std::uint64_t> start;
+  std::vector<Entry> entry;
+
+  std::size_t rows() const noexcept { return row.size(); }
+};
+
+// Scratch of one worker: two maps that stay blank between parents.
+class Gatherer {
+public:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+  void gather(const SparseView& x, std::size_t features, std::span<const std::int32_t> reaching,
+              std::span<const std::span<const std::int32_t>> positives, std::uint64_t seed, Gathered& out) {
+    local_feature_.resize(features, kNone);
+    local_row_.resize(x.lines(), kNone);
+    collect_rows(reaching, positives, seed, out);
+    number_features(x, out);
+    copy_entries(x, out);
+    for (const std::uint32_t f : out.feature) local_feature_[f] = kNone;
+  }
+
+  // Valid between gather and forget.
+  std::uint32_t local_row(std::int32_t row) const noexcept { return local_row_[static_cast<std::size_t>(row)]; }
+  void forget(const Gathered& rows) noexcept {
+    for (const std::int32_t r : rows.row) local_row_[static_cast<std::size_t>(r)] = kNone;
+  }
+
+private:
+  void collect_rows(std::span<const std::int32_t> reaching, std::span<const std::span<const std::int32_t>> positives,
+                    std::uint64_t seed, Gathered& out) {
+    out.row.assign(reaching.begin(), reaching.end());
+    for (const std::int32_t r : reaching) local_row_[static_cast<std::size_t>(r)] = 1;
+    for (const auto child : positives) {
+      for (const std::int32_t r : child) {
+        if (local_row_[static_cast<std::size_t>(r)] != kNone) continue;
+        local_row_[static_cast<std::size_t>(r)] = 0;
+        out.row.push_back(r);
+      }
+    }
+    Dice(seed).shuffle(std::span(out.row));
+    out.reaches.resize(out.row.size());
+    for (std::size_t i = 0; i < out.row.size(); ++i) {
+      std::uint32_t& mark = local_row_[static_cast<std::size_t>(out.row[i])];
+      out.reaches[i] = static_cast<std::uint8_t>(mark);
+      mark = static_cast<std::uint32_t>(i);
+    }
+  }
+
+  void number_features(const SparseView& x, Gathered& out) {
+    out.feature.clear();
+    for (const std::int32_t r : out.row) {
+      for (const std::int32_t f : x.line(static_cast<std::size_t>(r))) {
+        std::uint32_t& mark = local_feature_[static_cast<std::size_t>(f)];
+        if (mark != kNone) continue;
+        mark = 0;
+        out.feature.push_back(static_cast<std::uint32_t>(f));
+      }
+    }
+    std::sort(out.feature.begin(), out.feature.end());
+    for (std::size_t i = 0; i < out.feature.size(); ++i) {
+      local_feature_[out.feature[i]] = static_cast<std::uint32_t>(i);
+    }
+  }
+
+  void copy_entries(const SparseView& x, Gathered& out) {
+    out.start.resize(out.row.size() + 1);
+    out.start[0] = 0;
+    for (std::size_t i = 0; i < out.row.size(); ++i) {
+      out.start[i + 1] = out.start[i] + x.size_of(static_cast<std::size_t>(out.row[i]));
+    }
+    out.entry.resize(out.start.back());
+    Entry* to = out.entry.data();
+    for (const std::int32_t r : out.row) {
+      const auto first = static_cast<std::size_t>(x.start[static_cast<std::size_t>(r)]);
+      const auto last = static_cast<std::size_t>(x.start[static_cast<std::size_t>(r) + 1]);
+      for (std::size_t e = first; e < last; ++e) {
+        *to++ = {local_feature_[static_cast<std::size_t>(x.index[e])], x.value[e]};
+      }
+    }
+  }
+
+  std::vector<std::uint32_t> local_feature_, local_row_;
+};
+
+} // namespace beamwood

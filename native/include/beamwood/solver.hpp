@@ -1,0 +1,299 @@
+// Up to eight siblings in (their parent's gathered rows, and who is positive for whom). Out: their weights.
+//
+// Drives the passes of descent.hpp: draws the order of visits, gives rows back to a lane that converged on its active
+// rows alone, and stops a lane when the spread of its projected gradients over all its rows is at most eps (hinge
+// losses) or the largest violation is below eps (logistic), or after max_iter passes.
+//
+// The law: the order of visits is drawn from (seed, node) alone, never from a thread or a clock.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "beamwood/descent.hpp"
+#include "beamwood/gather.hpp"
+
+namespace beamwood {
+
+struct SolverSettings {
+  Loss loss = Loss::squared_hinge;
+  double C = 1;
+  double eps = 0.1;
+  unsigned max_iter = 100;
+  double bias = 1;                 // value of the constant feature; 0: there is none
+  double prune = 0.1;              // weights nearer to zero than this are dropped
+  std::uint32_t top_weights = 0;   // keep at most so many weights a node; 0: all
+  std::uint64_t seed = 0;
+};
+
+// The rows that are positive for one child, and what each counts (empty: all count 1).
+struct Positives {
+  std::span<const std::int32_t> row;
+  std::span<const float> relevance;
+};
+
+// What a node learned: weights by rising feature id, and the addend that its bias weight amounts to.
+struct NodeWeights {
+  std::vector<Entry> weight;
+  float bias = 0;
+};
+
+// A parent's rows with what all its groups of siblings share.
+struct ParentRows {
+  Gathered rows;
+  std::vector<double> norm;
+
+  void measure(double bias) {
+    norm.resize(rows.rows());
+    for (std::size_t i = 0; i < norm.size(); ++i) {
+      double sum = 0;
+      for (std::uint64_t e = rows.start[i]; e < rows.start[i + 1]; ++e) {
+        sum += static_cast<double>(rows.entry[e].value) * rows.entry[e].value;
+      }
+      norm[i] = sum + bias * bias;
+    }
+  }
+};
+
+// Lanes lie on whole cache lines.
+template <class T> struct LaneAllocator {
+  using value_type = T;
+  LaneAllocator() = default;
+  template <class U> LaneAllocator(const LaneAllocator<U>&) noexcept {}
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64))); }
+  void deallocate(T* p, std::size_t) noexcept { ::operator delete(p, std::align_val_t(64)); }
+  bool operator==(const LaneAllocator&) const = default;
+};
+
+// Memory of one worker, used again for group after group.
+template <class T> class SiblingSolver {
+public:
+  // `local_row` maps a row of X to its place among the parent's rows; `row_weight` may be empty. `pulse` is asked
+  // between passes and throws to stop.
+  template <class LocalRow, class Pulse>
+  void solve(const ParentRows& parent, std::span<const Positives> children, std::span<const float> row_weight,
+             const LocalRow& local_row, const SolverSettings& settings, std::uint64_t seed, const Pulse& pulse) {
+    begin(parent, children.size(), settings);
+    mark_positives(parent, children, local_row);
+    set_costs(parent, children, row_weight, local_row, settings);
+    if (logistic_) start_inside(parent.rows);
+    Dice dice(seed);
+    for (unsigned iter = 0; iter < settings.max_iter && pass_.running; ++iter) {
+      run_pass(dice, pulse);
+      logistic_ ? end_logistic_pass(settings) : end_hinge_pass(settings);
+    }
+  }
+
+  // Copies lane weights that matter, by rising feature id.
+  void take(const ParentRows& parent, std::span<NodeWeights> children, const SolverSettings& settings) const {
+    const auto threshold = static_cast<float>(settings.prune);
+    const auto matters = [&](float w) { return w != 0 && std::fabs(w) >= threshold; };
+    for (std::size_t f = 0; f < parent.rows.feature.size(); ++f) {
+      for (std::size_t l = 0; l < children.size(); ++l) {
+        const auto w = static_cast<float>(weight_[f * kLanes + l]);
+        if (matters(w)) children[l].weight.push_back({parent.rows.feature[f], w});
+      }
+    }
+    for (std::size_t l = 0; l < children.size(); ++l) {
+      const auto b = static_cast<float>(pass_.bias_weight[l]);
+      children[l].bias = matters(b) ? static_cast<float>(settings.bias) * b : 0.0f;
+      if (settings.top_weights) keep_largest(children[l].weight, settings.top_weights);
+      children[l].weight.shrink_to_fit();
+    }
+  }
+
+private:
+  static constexpr std::size_t kRun = 16;         // rows visited side by side in a big parent
+  static constexpr std::size_t kPiece = 1u << 15; // rows between two looks at the clock
+
+  void begin(const ParentRows& parent, std::size_t lanes, const SolverSettings& settings) {
+    const std::size_t n = parent.rows.rows(), states = settings.loss == Loss::logistic ? 2 : 1;
+    logistic_ = settings.loss == Loss::logistic;
+    weight_.assign(parent.rows.feature.size() * kLanes, T(0));
+    alpha_.assign(n * kLanes * states, T(0));
+    positive_.assign(n, 0);
+    list_.resize(n);
+    kept_.resize(n);
+    running_rows_ = n;
+    all_lanes_ = static_cast<std::uint8_t>((1u << lanes) - 1);
+    pass_ = {};
+    pass_.start = parent.rows.start.data();
+    pass_.entry = parent.rows.entry.data();
+    pass_.norm = parent.norm.data();
+    pass_.positive = positive_.data();
+    pass_.weight = weight_.data();
+    pass_.alpha = alpha_.data();
+    pass_.running = all_lanes_;
+    pass_.bias = static_cast<T>(settings.bias);
+    pass_.C = static_cast<T>(settings.C);
+    pass_.bounded = settings.loss == Loss::hinge;
+    pass_.inner_eps = static_cast<T>(1e-2);
+    // A parent whose rows fit the cache is visited in a fresh random order each pass. The rows of a bigger one lie
+    // in a random order already, so short runs of them are shuffled instead and memory is read in lines.
+    run_ = parent.rows.entry.size() * sizeof(Entry) > (1u << 19) ? kRun : 1;
+  }
+
+  template <class LocalRow>
+  void mark_positives(const ParentRows& parent, std::span<const Positives> children, const LocalRow& local_row) {
+    for (std::size_t l = 0; l < children.size(); ++l) {
+      for (const std::int32_t r : children[l].row) {
+        positive_[local_row(r)] |= static_cast<std::uint8_t>(1u << l);
+      }
+    }
+    member_.resize(positive_.size());
+    for (std::size_t i = 0; i < member_.size(); ++i) {
+      member_[i] = parent.rows.reaches[i] ? all_lanes_ : positive_[i];
+    }
+    active_ = member_;
+    pass_.active = active_.data();
+    for (std::size_t l = 0; l < kLanes; ++l) open_lane(l);
+    list_all();
+  }
+
+  template <class LocalRow>
+  void set_costs(const ParentRows& parent, std::span<const Positives> children, std::span<const float> row_weight,
+                 const LocalRow& local_row, const SolverSettings& settings) {
+    const bool relevant = std::ranges::any_of(children, [](const Positives& p) { return !p.relevance.empty(); });
+    if (row_weight.empty() && !relevant) return;
+    const std::size_t n = parent.rows.rows();
+    cost_.resize(n * kLanes);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double w = row_weight.empty() ? 1.0 : row_weight[static_cast<std::size_t>(parent.rows.row[i])];
+      std::fill_n(cost_.begin() + static_cast<std::ptrdiff_t>(i * kLanes), kLanes, static_cast<T>(settings.C * w));
+    }
+    for (std::size_t l = 0; l < children.size(); ++l) {
+      for (std::size_t e = 0; e < children[l].relevance.size(); ++e) {
+        cost_[local_row(children[l].row[e]) * kLanes + l] *= static_cast<T>(children[l].relevance[e]);
+      }
+    }
+    pass_.cost = cost_.data();
+  }
+
+  // The logistic dual lives strictly between its bounds: start near the lower one, with the weights to match.
+  void start_inside(const Gathered& rows) {
+    for (std::size_t i = 0; i < rows.rows(); ++i) {
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        const T C = pass_.cost ? cost_[i * kLanes + l] : pass_.C;
+        const T alpha = std::min(T(0.001) * C, T(1e-8));
+        alpha_[i * 2 * kLanes + l] = alpha;
+        alpha_[i * 2 * kLanes + kLanes + l] = C - alpha;
+        if (!((member_[i] >> l) & 1)) continue;
+        const T step = ((positive_[i] >> l) & 1) ? alpha : -alpha;
+        for (std::uint64_t e = rows.start[i]; e < rows.start[i + 1]; ++e) {
+          weight_[rows.entry[e].feature * kLanes + l] += step * static_cast<T>(rows.entry[e].value);
+        }
+        pass_.bias_weight[l] += step * pass_.bias;
+      }
+    }
+  }
+
+  template <class Pulse> void run_pass(Dice& dice, const Pulse& pulse) {
+    shuffle(dice);
+    const T none = std::numeric_limits<T>::infinity();
+    std::fill_n(pass_.largest, kLanes, logistic_ ? T(0) : -none);
+    std::fill_n(pass_.smallest, kLanes, logistic_ ? T(0) : none);
+    pass_.shrunk = 0;
+    pass_.newton_steps = 0;
+    std::size_t kept = 0;
+    for (std::size_t at = 0; at < running_rows_; at += kPiece) {
+      pulse();
+      pass_.list = list_.data() + at;
+      pass_.kept = kept_.data() + kept;
+      pass_.count = std::min(kPiece, running_rows_ - at);
+      if constexpr (std::is_same_v<T, float>) {
+        descent_kernels().hinge_float(pass_);
+      } else {
+        logistic_ ? descent_kernels().logistic(pass_) : descent_kernels().hinge_double(pass_);
+      }
+      kept += pass_.kept_count;
+    }
+    running_rows_ = kept;
+    list_.swap(kept_);
+  }
+
+  void end_hinge_pass(const SolverSettings& settings) {
+    const T none = std::numeric_limits<T>::infinity();
+    bool reopened = false;
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      const auto bit = static_cast<std::uint8_t>(1u << l);
+      if (!(pass_.running & bit)) continue;
+      if (pass_.shrunk & bit) whole_ &= static_cast<std::uint8_t>(~bit);
+      if (pass_.largest[l] - pass_.smallest[l] <= static_cast<T>(settings.eps)) {
+        if (whole_ & bit) {
+          pass_.running &= static_cast<std::uint8_t>(~bit);
+        } else {
+          open_lane(l);
+          for (std::size_t i = 0; i < member_.size(); ++i) {
+            active_[i] = static_cast<std::uint8_t>(active_[i] | (member_[i] & bit));
+          }
+          reopened = true;
+        }
+        continue;
+      }
+      pass_.shrink_above[l] = pass_.largest[l] > 0 ? pass_.largest[l] : none;
+      pass_.shrink_below[l] = pass_.smallest[l] < 0 ? pass_.smallest[l] : -none;
+    }
+    if (reopened) list_all();
+  }
+
+  void end_logistic_pass(const SolverSettings& settings) {
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      if (pass_.largest[l] < settings.eps) pass_.running &= static_cast<std::uint8_t>(~(1u << l));
+    }
+    const T finest = static_cast<T>(std::min(1e-8, settings.eps));
+    if (pass_.newton_steps <= positive_.size() / 10) pass_.inner_eps = std::max(finest, T(0.1) * pass_.inner_eps);
+  }
+
+  void open_lane(std::size_t lane) {
+    pass_.shrink_above[lane] = std::numeric_limits<T>::infinity();
+    pass_.shrink_below[lane] = -std::numeric_limits<T>::infinity();
+    whole_ |= static_cast<std::uint8_t>(1u << lane);
+  }
+
+  void list_all() {
+    running_rows_ = list_.size();
+    for (std::size_t i = 0; i < list_.size(); ++i) list_[i] = static_cast<std::uint32_t>(i);
+  }
+
+  void shuffle(Dice& dice) {
+    if (run_ == 1) return dice.shuffle(std::span(list_).first(running_rows_));
+    const std::size_t runs = (running_rows_ + run_ - 1) / run_;
+    runs_.resize(runs);
+    for (std::size_t r = 0; r < runs; ++r) runs_[r] = static_cast<std::uint32_t>(r);
+    dice.shuffle(std::span(runs_));
+    auto to = kept_.begin();
+    for (const std::uint32_t r : runs_) {
+      const auto first = list_.begin() + static_cast<std::ptrdiff_t>(r * run_);
+      const auto last = list_.begin() + static_cast<std::ptrdiff_t>(std::min((r + 1) * run_, running_rows_));
+      to = std::copy(first, last, to);
+    }
+    list_.swap(kept_);
+  }
+
+  static void keep_largest(std::vector<Entry>& weight, std::uint32_t count) {
+    if (weight.size() <= count) return;
+    const auto larger = [](const Entry& a, const Entry& b) {
+      const float x = std::fabs(a.value), y = std::fabs(b.value);
+      return x != y ? x > y : a.feature < b.feature;
+    };
+    std::nth_element(weight.begin(), weight.begin() + count, weight.end(), larger);
+    weight.resize(count);
+    std::ranges::sort(weight, {}, &Entry::feature);
+  }
+
+  Pass<T> pass_{};
+  std::vector<T, LaneAllocator<T>> weight_, alpha_, cost_;
+  std::vector<std::uint8_t> positive_, member_, active_;
+  std::vector<std::uint32_t> list_, kept_, runs_;
+  std::size_t running_rows_ = 0, run_ = 1;
+  std::uint8_t all_lanes_ = 0, whole_ = 0; // whole_: lanes that have lost no row since they were opened
+  bool logistic_ = false;
+};
+
+} // namespace beamwood

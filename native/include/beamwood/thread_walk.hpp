@@ -1,0 +1,199 @@
+// One query and a threaded tree in, the labels it reaches out: beam search that follows threads.
+//
+// The rows of the query in a chunk are a list of places; a child's list is made by following each place through its
+// record. Lists are made one beam node ahead of the sums, and each record is called for when its place is known, so
+// that memory works while the kernel adds.
+//
+// The exact bound: activations never raise a score, and nodes are opened best first. Once the b-th best candidate
+// beats a node's own score, neither the node nor any after it can contribute: stop. At equal scores it goes on, for
+// the order law then decides by id. The bound is off where scores can rise (identity), in layers with early leaves
+// (they join the answers whatever the beam), and in the last layer of several trees (every child counts there).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "beamwood/block.hpp"
+#include "beamwood/topk.hpp"
+
+namespace beamwood {
+
+struct Answer {
+  std::uint32_t label;
+  float score;
+};
+
+class ThreadedWalk {
+public:
+  Work work;
+
+  // Appends the labels reached to `answers`; where the tree is alone, offers them to `best` instead, which keeps k.
+  // False: the model's arrays are damaged.
+  bool run(const Forest& forest, const Tree& tree, const Query& query, std::uint32_t beam, bool bound,
+           const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
+    bound = bound && forest.activation.only_shrinks();
+    start(forest, tree.layers[0], query);
+    for (std::size_t l = 0; l < tree.layers.size(); ++l) {
+      const TreeLayer* above = l == 0 ? nullptr : &tree.layers[l - 1];
+      const bool last = l + 1 == tree.layers.size();
+      const TreeLayer& layer = tree.layers[l];
+      ranker_.reset(beam);
+      const bool labelled = !layer.shape.label.empty();
+      TopK* const bar = !bound || (labelled && !(last && best)) ? nullptr : last ? best : &ranker_;
+      if (!walk_layer(forest, layer, above, last, bar, kernels, answers, best)) return false;
+      if (last) return true;
+      next_beam();
+    }
+    return true;
+  }
+
+private:
+  struct Open {
+    std::uint32_t node;
+    float score;
+    Siblings siblings{};
+    ThreadedChunk chunk{};
+    std::size_t rows_begin = 0, rows_end = 0;
+  };
+
+  void start(const Forest& forest, const TreeLayer& top, const Query& query) {
+    rows_.clear();
+    above_.clear();
+    open_.assign(1, {0, forest.activation.root_score()});
+    for (std::uint32_t i = 0; i < query.count; ++i) {
+      const std::uint32_t at = top.threads.root[query.feature[i]];
+      if (at) rows_.push_back({at, query.value[i]});
+    }
+  }
+
+  bool walk_layer(const Forest& forest, const TreeLayer& layer, const TreeLayer* above, bool last, const TopK* bar,
+                  const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
+    if (open_.empty()) return true; // every path has ended in an early leaf
+    if (!prepare(layer, above, 0)) return false;
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+      if (i + 1 < open_.size() && !prepare(layer, above, i + 1)) return false;
+      const Open& open = open_[i];
+      if (bar && beaten(forest, open.score, last, *bar)) {
+        open_.resize(i); // those after it were not opened and have no children to rank
+        break;
+      }
+      if (!score(forest, layer, open, last ? 1 : 2, kernels)) return false;
+      if (!collect(forest, layer, open, last, answers, best)) return false;
+    }
+    return true;
+  }
+
+  static bool beaten(const Forest& forest, float score, bool last, const TopK& bar) noexcept {
+    const float reach = last ? leaf_score(forest.activation.path, score) : score;
+    return key_of(reach, 0) >> 32 > bar.bar() >> 32;
+  }
+
+  // Finds a node's chunk and makes its list of rows from its parent's, calling for each record.
+  bool prepare(const TreeLayer& layer, const TreeLayer* above, std::size_t i) {
+    Open& open = open_[i];
+    if (open.node >= layer.shape.parents() || !layer.shape.children(open.node, open.siblings) ||
+        !layer.threads.at(open.node, open.chunk))
+      return false;
+    if (!above) {
+      open.rows_end = rows_.size();
+      for (const Placed& row : rows_) call_for(open.chunk, row.offset);
+      return true;
+    }
+    const Open& parent = parent_of(open.node);
+    open.rows_begin = open.rows_end = rows_.size();
+    if (open.chunk.word_count == 0) return true;
+    const std::size_t count = parent.rows_end - parent.rows_begin;
+    rows_.resize(open.rows_begin + count);
+    Placed* out = rows_.data() + open.rows_begin;
+    const std::uint32_t child = open.node - parent.siblings.begin;
+    if (child >= parent.siblings.width) return false;
+    for (const Placed *row = rows_above_.data() + parent.rows_begin, *end = row + count; row != end; ++row) {
+      const std::uint32_t at = follow(parent.chunk, row->offset, parent.siblings.width, child);
+      *out = {at, row->value};
+      call_for(open.chunk, at);
+      out += at != 0;
+    }
+    open.rows_end = static_cast<std::size_t>(out - rows_.data());
+    rows_.resize(open.rows_end);
+    return true;
+  }
+
+  static void call_for(const ThreadedChunk& chunk, std::uint32_t at) noexcept {
+    const std::uint32_t* const record = chunk.words + at;
+    __builtin_prefetch(record);
+    __builtin_prefetch(record + 16);
+  }
+
+  const Open& parent_of(std::uint32_t node) const noexcept {
+    const auto after = std::upper_bound(by_child_.begin(), by_child_.end(), std::uint64_t{node} << 32 | 0xffffffffu);
+    return above_[static_cast<std::uint32_t>(*(after - 1))];
+  }
+
+  bool score(const Forest& forest, const TreeLayer& layer, const Open& open, std::uint32_t masks,
+             const Kernels& kernels) {
+    const std::uint32_t width = open.siblings.width;
+    const std::size_t room = width <= kMaskWidth ? kMaskWidth : 65536;
+    if (sums_.size() < room) sums_.resize(room);
+    if (scores_.size() < room) scores_.resize(room);
+    const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
+    const std::int64_t words = kernels.accumulate(open.chunk.words, open.chunk.word_count, width, masks,
+                                                  rows_.data() + open.rows_begin, count, sums_.data());
+    if (words < 0) return false;
+    const float* bias = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + open.siblings.begin;
+    kernels.activate(forest.activation, sums_.data(), bias, width, open.score, scores_.data());
+    work += {1, count, static_cast<std::uint64_t>(words) * 4};
+    return true;
+  }
+
+  // Offers the scored children of a node: labels to the answers, inner nodes to the next beam.
+  bool collect(const Forest& forest, const TreeLayer& layer, const Open& open, bool last, std::vector<Answer>& answers,
+               TopK* best) {
+    const bool labelled = !layer.shape.label.empty();
+    if (last && !labelled) return false;
+    TopK* const target = last && best ? best : &ranker_;
+    for (std::uint32_t c = 0; c < open.siblings.width; ++c) {
+      const std::uint32_t node = open.siblings.begin + c;
+      float score = scores_[c];
+      if (!labelled) {
+        ranker_.offer(key_of(score, node));
+        continue;
+      }
+      if (last && best) {
+        score = leaf_score(forest.activation.path, score);
+        if (key_of(score, 0) >= best->bar()) continue; // most fall here, before their label is read
+        const std::uint32_t label = layer.shape.label[node];
+        if (label >= forest.labels) return false;
+        best->offer(key_of(score, label));
+        continue;
+      }
+      const std::uint32_t label = layer.shape.label[node];
+      if (label == kNoLabel && !last) ranker_.offer(key_of(score, node));
+      else if (label >= forest.labels) return false;
+      else if (best) best->offer(key_of(leaf_score(forest.activation.path, score), label));
+      else answers.push_back({label, leaf_score(forest.activation.path, score)});
+    }
+    target->tighten();
+    return true;
+  }
+
+  // The best candidates become the nodes to open, best first; this layer's rows become those above.
+  void next_beam() {
+    above_.swap(open_);
+    rows_above_.swap(rows_);
+    rows_.clear();
+    by_child_.clear();
+    for (std::size_t i = 0; i < above_.size(); ++i)
+      by_child_.push_back(std::uint64_t{above_[i].siblings.begin} << 32 | i);
+    std::sort(by_child_.begin(), by_child_.end());
+    open_.clear();
+    for (const Key key : ranker_.ranked()) open_.push_back({id_of(key), score_of(key)});
+  }
+
+  std::vector<Open> open_, above_;
+  std::vector<Placed> rows_, rows_above_;
+  std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_
+  std::vector<float> sums_, scores_;
+  TopK ranker_;
+};
+
+} // namespace beamwood

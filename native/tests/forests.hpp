@@ -1,0 +1,309 @@
+// Random trees in three forms: plain (columns as maps, for the plain search), owned (the engine's arrays, each a vector
+// of exactly its size, so that a sanitizer sees the first step outside), and views of those (a Forest).
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "beamwood/exact.hpp"
+#include "check.hpp"
+
+namespace check {
+
+using namespace beamwood;
+
+struct PlainLayer {
+  std::vector<std::uint32_t> child_start, label;
+  std::vector<float> bias;
+  std::vector<std::map<std::uint32_t, float>> column; // feature → weight, a node
+};
+using PlainTree = std::vector<PlainLayer>;
+
+struct PlainForest {
+  std::uint32_t features = 0, labels = 0;
+  Activation activation;
+  std::vector<PlainTree> trees;
+};
+
+struct Plan {
+  std::uint32_t features = 40, layers = 3, least_width = 1, most_width = 6, trees = 1;
+  double density = 0.2, early_leaves = 0.2;
+  bool bias = true;
+  Activation activation{ActivationKind::sigmoid, 1, Path::product};
+};
+
+inline PlainTree plain_tree(Random& random, const Plan& plan, std::uint32_t& labels) {
+  PlainTree tree;
+  std::vector<bool> inner{true};
+  labels = 0;
+  for (std::uint32_t depth = 0; depth < plan.layers; ++depth) {
+    PlainLayer layer;
+    layer.child_start.push_back(0);
+    for (const bool open : inner)
+      layer.child_start.push_back(layer.child_start.back() + (open ? random.between(plan.least_width, plan.most_width) : 0));
+    const std::uint32_t nodes = layer.child_start.back();
+    const bool last = depth + 1 == plan.layers;
+    inner.assign(nodes, false);
+    layer.label.assign(nodes, kNoLabel);
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      inner[node] = !last && (node == 0 || !random.chance(plan.early_leaves)); // one path goes down all the way
+      if (!inner[node]) layer.label[node] = labels++;
+    }
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      auto& column = layer.column.emplace_back();
+      for (std::uint32_t f = 0; f < plan.features; ++f)
+        if (random.chance(plan.density)) column[f] = random.chance(0.05) ? 0.0f : random.number();
+      if (plan.bias) layer.bias.push_back(random.number());
+    }
+    tree.push_back(std::move(layer));
+  }
+  return tree;
+}
+
+// Labels are dealt to leaves at random, so that label order and tree order differ.
+inline void deal_labels(Random& random, PlainTree& tree, std::uint32_t labels) {
+  std::vector<std::uint32_t> deal(labels);
+  std::iota(deal.begin(), deal.end(), 0u);
+  for (std::size_t i = deal.size(); i > 1; --i) std::swap(deal[i - 1], deal[random.below(i)]);
+  for (PlainLayer& layer : tree)
+    for (std::uint32_t& label : layer.label)
+      if (label != kNoLabel) label = deal[label];
+}
+
+inline PlainForest plain_forest(Random& random, const Plan& plan) {
+  PlainForest forest{plan.features, 0, plan.activation, {}};
+  PlainTree tree = plain_tree(random, plan, forest.labels);
+  for (std::uint32_t t = 0; t < plan.trees; ++t) { // trees share a shape and differ in weights and labels
+    PlainTree other = tree;
+    for (PlainLayer& layer : other)
+      for (auto& column : layer.column)
+        for (auto& [feature, weight] : column) weight += t == 0 ? 0.0f : random.number();
+    deal_labels(random, other, forest.labels);
+    forest.trees.push_back(std::move(other));
+  }
+  return forest;
+}
+
+// The columns of a layer as CSC arrays, the way they come from Python.
+struct CscArrays {
+  std::vector<std::int64_t> start{0};
+  std::vector<std::int32_t> feature;
+  std::vector<float> weight;
+  std::vector<std::uint32_t> column_of;
+
+  explicit CscArrays(const PlainLayer& layer) {
+    for (const auto& column : layer.column) {
+      for (const auto& [f, w] : column) {
+        feature.push_back(static_cast<std::int32_t>(f));
+        weight.push_back(w);
+      }
+      column_of.push_back(static_cast<std::uint32_t>(start.size() - 1));
+      start.push_back(static_cast<std::int64_t>(feature.size()));
+    }
+  }
+  Columns view() const { return {start, feature, weight, column_of}; }
+};
+
+template <class T> void trim(std::vector<T>& array) { std::vector<T>(array.begin(), array.end()).swap(array); }
+
+// The hash indices of the supports that `start` cuts out of `feature`.
+inline std::vector<std::uint32_t> hash_indices(const std::vector<std::uint64_t>& start,
+                                               const std::vector<std::uint32_t>& feature) {
+  std::vector<std::uint32_t> index(index_begin(start.back(), start.size() - 1), 0);
+  for (std::size_t n = 0; n + 1 < start.size(); ++n) {
+    const std::uint64_t begin = index_begin(start[n], n), end = index_begin(start[n + 1], n + 1);
+    fill_index(feature.data() + start[n], static_cast<std::uint32_t>(start[n + 1] - start[n]), index.data() + begin,
+               end - begin);
+  }
+  return index;
+}
+
+struct OwnedLayer {
+  std::uint32_t nodes = 0;
+  std::vector<std::uint32_t> child_start, label, feature, offset, words, index, column_feature, column_index;
+  std::vector<std::uint64_t> row_start, word_start, column_start;
+  std::vector<float> bias, column_weight;
+
+  LayerShape shape() const { return {nodes, child_start, label, bias}; }
+  ChunkWeights chunks() const { return {row_start, word_start, feature, offset, words, index}; }
+  ColumnWeights columns() const { return {column_start, column_feature, column_weight, column_index}; }
+};
+
+inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, unsigned threads = 1) {
+  const Workers workers{threads};
+  OwnedLayer own;
+  own.nodes = static_cast<std::uint32_t>(plain.column.size());
+  own.child_start = plain.child_start;
+  own.bias = plain.bias;
+  if (std::any_of(plain.label.begin(), plain.label.end(), [](std::uint32_t l) { return l != kNoLabel; }))
+    own.label = plain.label;
+  trim(own.child_start);
+  const CscArrays csc(plain);
+  ChunkBuilder builder(own.child_start, csc.view(), features);
+  own.row_start.resize(own.child_start.size());
+  own.word_start.resize(own.child_start.size());
+  builder.measure(own.row_start, own.word_start, workers);
+  own.feature.resize(own.row_start.back());
+  own.offset.resize(own.row_start.back());
+  own.words.resize(own.word_start.back() + kTailWords);
+  builder.fill(own.row_start, own.word_start, own.feature, own.offset, own.words, workers);
+  own.index = hash_indices(own.row_start, own.feature);
+  own.column_start.resize(own.nodes + std::size_t{1});
+  CHECK(measure_columns(own.shape(), own.chunks(), own.column_start, workers));
+  own.column_feature.resize(own.column_start.back());
+  own.column_weight.resize(own.column_start.back());
+  CHECK(fill_columns(own.shape(), own.chunks(), own.column_start, own.column_feature, own.column_weight, workers));
+  own.column_index = hash_indices(own.column_start, own.column_feature);
+  return own;
+}
+
+struct OwnedForest {
+  std::uint32_t features = 0, labels = 0;
+  Activation activation;
+  std::vector<std::vector<OwnedLayer>> trees;
+
+  explicit OwnedForest(const PlainForest& plain)
+      : features(plain.features), labels(plain.labels), activation(plain.activation) {
+    for (const PlainTree& tree : plain.trees) {
+      auto& layers = trees.emplace_back();
+      for (const PlainLayer& layer : tree) layers.push_back(owned_layer(layer, features));
+    }
+  }
+
+  Forest view(Layout layout) const {
+    Forest forest{features, labels, activation, layout, {}};
+    for (const auto& tree : trees) {
+      auto& layers = forest.trees.emplace_back().layers;
+      for (const OwnedLayer& layer : tree) layers.push_back({layer.shape(), layer.chunks(), layer.columns()});
+    }
+    return forest;
+  }
+};
+
+// Queries with rising ids, held the way a caller holds them.
+struct Rows {
+  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int32_t> features;
+  std::vector<float> values;
+  QueryBatch batch;
+
+  Rows(Random& random, std::uint32_t count, std::uint32_t dimension, double density) {
+    for (std::uint32_t q = 0; q < count; ++q) {
+      for (std::uint32_t f = 0; f < dimension; ++f)
+        if (random.chance(density)) {
+          features.push_back(static_cast<std::int32_t>(f));
+          values.push_back(random.number());
+        }
+      offsets.push_back(static_cast<std::int64_t>(features.size()));
+    }
+    trim(features);
+    trim(values);
+    const RowCheck found = batch.checked(std::span<const std::int64_t>(offsets), std::span<const std::int32_t>(features),
+                                         std::span<const float>(values), dimension);
+    CHECK(found.fault == RowFault::none);
+  }
+  std::span<const Query> queries() const { return batch.queries(); }
+};
+
+struct Answers {
+  bool sound = false;
+  std::vector<std::int64_t> labels;
+  std::vector<float> scores;
+
+  Answers(std::size_t queries, std::uint32_t k) : labels(queries * k, -7), scores(queries * k, -7.0f) {}
+
+  bool operator==(const Answers& other) const {
+    return sound == other.sound && labels == other.labels &&
+           std::memcmp(scores.data(), other.scores.data(), scores.size() * sizeof(float)) == 0;
+  }
+};
+
+inline Answers search(const Forest& forest, std::span<const Query> queries, const SearchOptions& options,
+                      unsigned threads = 1) {
+  Answers answers(queries.size(), options.k);
+  BeamSearch beam;
+  answers.sound = beam.run(forest, queries, options, Workers{threads}, answers.labels.data(), answers.scores.data());
+  return answers;
+}
+
+inline std::vector<Isa> isas_here() {
+  std::vector<Isa> found;
+  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512})
+    if (kernels_for(isa)) found.push_back(isa);
+  return found;
+}
+
+inline constexpr Matcher kMatchers[] = {Matcher::march, Matcher::binary, Matcher::hash, Matcher::dense};
+inline constexpr Layout kLayouts[] = {Layout::chunk, Layout::column};
+
+// --- the plain search: Algorithm 1 with sorts and maps; it shares with the engine only the scalar activations --------
+
+struct Candidate {
+  std::uint32_t id;
+  float score;
+};
+
+inline bool ranks_before(const Candidate& a, const Candidate& b) {
+  const bool a_nan = std::isnan(a.score), b_nan = std::isnan(b.score);
+  if (a_nan != b_nan) return b_nan;
+  if (!a_nan && a.score != b.score) return a.score > b.score;
+  return a.id < b.id;
+}
+
+inline float plain_sum(const Query& query, const std::map<std::uint32_t, float>& column) {
+  float z = 0.0f;
+  for (std::uint32_t i = 0; i < query.count; ++i)
+    if (const auto found = column.find(query.feature[i]); found != column.end()) z += query.value[i] * found->second;
+  return z;
+}
+
+// Every label that a tree reaches; `beam` nodes a layer are opened.
+inline std::vector<Candidate> plain_reached(const PlainForest& forest, const PlainTree& tree, const Query& query,
+                                            std::size_t beam) {
+  std::vector<Candidate> open{{0, forest.activation.root_score()}}, reached;
+  for (const PlainLayer& layer : tree) {
+    std::vector<Candidate> children;
+    for (const Candidate& parent : open)
+      for (std::uint32_t node = layer.child_start[parent.id]; node < layer.child_start[parent.id + 1]; ++node) {
+        float z = plain_sum(query, layer.column[node]);
+        if (!layer.bias.empty()) z += layer.bias[node];
+        const float score = combine(forest.activation.path, parent.score, activate(forest.activation, z));
+        if (layer.label[node] == kNoLabel) children.push_back({node, score});
+        else reached.push_back({layer.label[node], leaf_score(forest.activation.path, score)});
+      }
+    std::sort(children.begin(), children.end(), ranks_before);
+    if (children.size() > beam) children.resize(beam);
+    open = std::move(children);
+  }
+  return reached;
+}
+
+inline Answers plain_search(const PlainForest& forest, std::span<const Query> queries, std::uint32_t k,
+                            std::size_t beam) {
+  Answers answers(queries.size(), k);
+  answers.sound = true;
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    std::vector<Candidate> all;
+    if (forest.trees.size() == 1) {
+      all = plain_reached(forest, forest.trees[0], queries[q], beam);
+    } else {
+      std::map<std::uint32_t, float> sums;
+      for (const PlainTree& tree : forest.trees)
+        for (const Candidate& c : plain_reached(forest, tree, queries[q], beam)) sums[c.id] += c.score;
+      for (const auto& [label, sum] : sums) all.push_back({label, sum / static_cast<float>(forest.trees.size())});
+    }
+    std::sort(all.begin(), all.end(), ranks_before);
+    for (std::uint32_t i = 0; i < k; ++i) {
+      answers.labels[q * k + i] = i < all.size() ? std::int64_t{all[i].id} : -1;
+      answers.scores[q * k + i] = i < all.size() ? all[i].score : -std::numeric_limits<float>::infinity();
+    }
+  }
+  return answers;
+}
+
+} // namespace check

@@ -1,0 +1,68 @@
+// parallel.hpp: every task once, scratch memory of a worker never shared, errors and interrupts come out of the call.
+#include <stdexcept>
+
+#include "forests.hpp"
+
+using namespace check;
+
+TEST(every_task_runs_once) {
+  for (const unsigned threads : {1u, 2u, 8u, 64u})
+    for (const std::size_t tasks : {0u, 1u, 2u, 7u, 1000u}) {
+      std::vector<std::atomic<int>> times(tasks);
+      std::vector<int> by_worker(threads, 0); // plain ints: TSan sees it if two tasks share a worker number
+      parallel_for(Workers{threads}, tasks, [&](std::size_t task, unsigned worker) {
+        ++times[task];
+        ++by_worker[worker];
+      });
+      CHECK(std::all_of(times.begin(), times.end(), [](const auto& t) { return t == 1; }));
+      CHECK(static_cast<std::size_t>(std::accumulate(by_worker.begin(), by_worker.end(), 0)) == tasks);
+    }
+}
+
+TEST(an_error_of_a_task_comes_out_of_the_call) {
+  for (const unsigned threads : {1u, 4u}) {
+    bool caught = false;
+    try {
+      parallel_for(Workers{threads}, 100, [](std::size_t task, unsigned) {
+        if (task == 13) throw std::runtime_error("thirteen");
+      });
+    } catch (const std::runtime_error&) {
+      caught = true;
+    }
+    CHECK(caught);
+  }
+}
+
+TEST(a_call_can_be_interrupted) {
+  Workers workers{2, [] { return true; }};
+  bool caught = false;
+  try {
+    parallel_for(workers, 1u << 20, [](std::size_t, unsigned) {});
+  } catch (const Interrupted&) {
+    caught = true;
+  }
+  CHECK(caught);
+}
+
+TEST(calls_inside_calls_end) {
+  std::atomic<int> inner{0};
+  parallel_for(Workers{4}, 20, [&](std::size_t, unsigned) {
+    parallel_for(Workers{4}, 20, [&](std::size_t, unsigned) { ++inner; });
+  });
+  CHECK(inner == 400);
+}
+
+#if defined(__x86_64__)
+TEST(the_float_mode_is_set_and_put_back) {
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before | 0x8040u); // flush to zero, subnormals are zero
+  {
+    const FloatMode mode;
+    volatile float tiny = 1e-38f;
+    tiny = tiny * 0.1f;
+    CHECK(tiny != 0.0f);
+  }
+  CHECK((_mm_getcsr() & 0x8040u) == 0x8040u);
+  _mm_setcsr(before);
+}
+#endif

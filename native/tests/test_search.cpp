@@ -1,0 +1,178 @@
+// beam.hpp and exact.hpp: every variant gives the bits of the plain search, for any batch, threads and callers.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "forests.hpp"
+
+using namespace check;
+
+namespace {
+
+Plan random_plan(Random& random) {
+  constexpr Activation kinds[] = {
+      {ActivationKind::sigmoid, 1, Path::product},   {ActivationKind::hinge, 3, Path::product},
+      {ActivationKind::log_sigmoid, 1, Path::sum},   {ActivationKind::log_hinge, 2, Path::log_exp},
+      {ActivationKind::log_sigmoid, 1, Path::log_exp}, {ActivationKind::identity, 1, Path::last}};
+  Plan plan;
+  plan.features = random.between(1, 60);
+  plan.layers = random.between(1, 4);
+  plan.most_width = random.chance(0.2) ? 40 : random.between(1, 9);
+  if (plan.most_width == 40) plan.layers = std::min(plan.layers, 2u);
+  plan.density = random.chance(0.2) ? 0.02 : 0.3;
+  plan.early_leaves = random.chance(0.5) ? 0.0 : 0.3;
+  plan.bias = random.chance(0.7);
+  plan.trees = random.chance(0.3) ? random.between(2, 3) : 1;
+  plan.activation = kinds[random.below(std::size(kinds))];
+  return plan;
+}
+
+Plan larger_plan() {
+  Plan plan;
+  plan.features = 200;
+  plan.most_width = plan.least_width = 12;
+  plan.density = 0.1;
+  return plan;
+}
+
+} // namespace
+
+TEST(every_variant_gives_the_bits_of_the_plain_search) {
+  Random random;
+  for (int round = 0; round < 150; ++round) {
+    const PlainForest plain = plain_forest(random, random_plan(random));
+    const OwnedForest own(plain);
+    const Rows rows(random, random.chance(0.3) ? 1 : random.between(2, 20), plain.features, 0.3);
+    SearchOptions options;
+    options.k = random.between(1, 12);
+    options.beam = random.between(1, 8);
+    const Answers expected = plain_search(plain, rows.queries(), options.k, options.beam);
+    for (const Layout layout : kLayouts) {
+      const Forest forest = own.view(layout);
+      for (const Isa isa : isas_here()) {
+        options.isa = isa;
+        options.choose = true;
+        CHECK(search(forest, rows.queries(), options) == expected);
+        options.choose = false;
+        for (const Matcher matcher : kMatchers) {
+          options.matcher = matcher;
+          options.sort_blocks = random.chance(0.8);
+          CHECK(search(forest, rows.queries(), options, random.between(1, 3)) == expected);
+        }
+      }
+    }
+  }
+}
+
+TEST(threads_and_batches_change_no_bit) {
+  Random random;
+  const PlainForest plain = plain_forest(random, larger_plan());
+  const OwnedForest own(plain);
+  const Rows rows(random, 300, plain.features, 0.2);
+  SearchOptions options;
+  options.choose = false;
+  for (const Layout layout : kLayouts) {
+    const Forest forest = own.view(layout);
+    for (const Matcher matcher : kMatchers) {
+      options.matcher = matcher;
+      const Answers one = search(forest, rows.queries(), options, 1);
+      CHECK(one.sound);
+      for (const unsigned threads : {2u, 8u}) CHECK(search(forest, rows.queries(), options, threads) == one);
+      for (std::size_t q = 0; q < 20; ++q) {
+        const Answers alone = search(forest, rows.queries().subspan(q, 1), options);
+        CHECK(std::equal(alone.labels.begin(), alone.labels.end(), one.labels.begin() + static_cast<std::ptrdiff_t>(q * options.k)));
+        CHECK(std::memcmp(alone.scores.data(), one.scores.data() + q * options.k, 4 * options.k) == 0);
+      }
+    }
+  }
+}
+
+TEST(many_callers_share_a_forest) {
+  Random random;
+  const PlainForest plain = plain_forest(random, larger_plan());
+  const OwnedForest own(plain);
+  const Forest forest = own.view(Layout::chunk);
+  const Rows rows(random, 80, plain.features, 0.2);
+  const SearchOptions options;
+  const Answers expected = search(forest, rows.queries(), options);
+  std::vector<std::uint8_t> same(8, 0);
+  {
+    std::vector<std::jthread> callers;
+    for (std::size_t c = 0; c < same.size(); ++c)
+      callers.emplace_back([&, c] {
+        bool all = true;
+        for (unsigned i = 0; i < 10; ++i) all &= search(forest, rows.queries(), options, 1 + (i + static_cast<unsigned>(c)) % 3) == expected;
+        same[c] = all;
+      });
+  }
+  CHECK(std::count(same.begin(), same.end(), 1) == 8);
+}
+
+TEST(a_forked_child_searches_with_threads_of_its_own) {
+  Random random;
+  const PlainForest plain = plain_forest(random, larger_plan());
+  const OwnedForest own(plain);
+  const Forest forest = own.view(Layout::chunk);
+  const Rows rows(random, 100, plain.features, 0.2);
+  const Answers expected = search(forest, rows.queries(), {}, 4); // the pool has threads now
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    _exit(search(forest, rows.queries(), {}, 4) == expected ? 0 : 1);
+  }
+  CHECK(child > 0);
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK(search(forest, rows.queries(), {}, 4) == expected);
+}
+
+TEST(exact_search_is_the_plain_search_with_an_endless_beam) {
+  Random random;
+  for (int round = 0; round < 300; ++round) {
+    Plan plan = random_plan(random);
+    plan.trees = 1;
+    if (plan.activation.path == Path::last) plan.activation = {ActivationKind::hinge, 2, Path::product};
+    if (random.chance(0.2)) plan.density = 0.0; // ties everywhere
+    if (random.chance(0.5)) plan.bias = false;
+    const PlainForest plain = plain_forest(random, plan);
+    const OwnedForest own(plain);
+    const Rows rows(random, 4, plain.features, 0.3);
+    SearchOptions options;
+    options.k = random.between(1, 12);
+    options.choose = random.chance(0.5);
+    const Answers expected = plain_search(plain, rows.queries(), options.k, 1u << 30);
+    for (const Layout layout : kLayouts)
+      for (const unsigned threads : {1u, 2u}) {
+        Answers found(rows.queries().size(), options.k);
+        ExactSearch exact;
+        found.sound = exact.run(own.view(layout), rows.queries(), options, Workers{threads}, found.labels.data(), found.scores.data());
+        CHECK(found == expected);
+      }
+  }
+}
+
+TEST(labels_and_shapes_of_a_damaged_tree_are_reported) {
+  Random random;
+  const PlainForest plain = plain_forest(random, larger_plan());
+  const Rows rows(random, 5, plain.features, 0.2);
+  const auto reported = [&](auto&& damage) {
+    OwnedForest own(plain);
+    damage(own.trees[0]);
+    bool beam = true, best_first = true;
+    for (const Layout layout : kLayouts) {
+      const Forest forest = own.view(layout);
+      SearchOptions options;
+      options.k = options.beam = 100000; // everything is looked at
+      beam &= !search(forest, rows.queries(), options, 2).sound;
+      Answers answers(rows.queries().size(), options.k);
+      ExactSearch exact;
+      best_first &= !exact.run(forest, rows.queries(), options, Workers{2}, answers.labels.data(), answers.scores.data());
+    }
+    return beam && best_first;
+  };
+  CHECK(reported([](auto& tree) { tree[2].label[5] = 0xfffffffeu; }));
+  CHECK(reported([](auto& tree) { tree[2].label.clear(); }));
+  CHECK(reported([](auto& tree) { tree[0].child_start[1] += 1; }));
+  CHECK(reported([](auto& tree) { std::swap(tree[1].child_start[1], tree[1].child_start[2]); }));
+  CHECK(reported([](auto& tree) { tree.pop_back(); })); // inner nodes in the last layer
+}

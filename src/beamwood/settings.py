@@ -1,0 +1,172 @@
+"""settings.py — a preset and keywords in, one checked, frozen `Settings` out: all that shapes a training."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from beamwood.errors import SettingsError
+
+TREES = ("balanced", "unbalanced", "random", "huffman")
+LOSSES = ("squared-hinge", "hinge", "logistic")
+NEGATIVES = ("tfn", "man", "tfn+man", "user")
+VECTORS = ("pifa", "features", "pifa+features")
+_ACTIVATION = re.compile(r"identity|(log-)?sigmoid|(log-)?hinge-[1-9]\d?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What shapes a training, together with the data and the seed. The defaults are those of preset "fast".
+
+    preset:       where the values came from: "fast", "balanced", "best".
+    branching:    children an inner node may have.
+    max_leaf:     labels a node of the last inner layer may have.
+    tree:         "balanced", "unbalanced" (wide and shallow), "random", "huffman", or your own parent list.
+    max_depth:    layers of an unbalanced tree at most, the last one then as wide as it must be; 0: no bound.
+    trees:        how many trees, grown from different seeds, are averaged.
+    vectors:      what labels are clustered by: "pifa", your label "features", or "pifa+features".
+    loss:         "squared-hinge", "hinge" or "logistic".
+    activation:   how a node's score is made: "hinge-3", "sigmoid", "log-sigmoid", "log-hinge-2", "identity".
+    negatives:    rows a node learns from: those with a label below its parent ("tfn"), those whose beam
+                  search reaches its parent ("man"), both ("tfn+man"), or tfn and a matrix of yours ("user").
+    beam:         the beam of that search.
+    C:            how much a mistake costs against large weights.
+    eps:          how near to the optimum the solver goes.
+    max_iter:     passes over the rows at most.
+    bias:         value of a constant feature; 0: none.
+    prune:        weights nearer to zero than this are dropped.
+    top_weights:  keep at most so many weights a node; 0: all.
+    """
+
+    preset: str = "fast"
+    branching: int = 32
+    max_leaf: int = 32
+    tree: str | tuple[int, ...] = "balanced"
+    max_depth: int = 0
+    trees: int = 1
+    vectors: str = "pifa"
+    loss: str = "squared-hinge"
+    activation: str = "hinge-3"
+    negatives: str = "tfn"
+    beam: int = 10
+    C: float = 1.0
+    eps: float = 0.1
+    max_iter: int = 100
+    bias: float = 1.0
+    prune: float = 0.1
+    top_weights: int = 0
+
+    def __post_init__(self) -> None:
+        _one_of("preset", self.preset, tuple(PRESETS))
+        for name, least in _WHOLE_NUMBERS.items():
+            object.__setattr__(self, name, _whole(name, getattr(self, name), least))
+        for name, (bound, open_end) in _REAL_NUMBERS.items():
+            object.__setattr__(self, name, _real(name, getattr(self, name), bound, open_end))
+        object.__setattr__(self, "tree", _tree(self.tree))
+        _one_of("vectors", self.vectors, VECTORS)
+        _one_of("loss", self.loss, LOSSES)
+        _one_of("negatives", self.negatives, NEGATIVES)
+        if not isinstance(self.activation, str) or not _ACTIVATION.fullmatch(self.activation):
+            raise SettingsError(
+                f"activation={self.activation!r}: wanted sigmoid, log-sigmoid, identity, hinge-p or "
+                "log-hinge-p with a whole p; take sigmoid for the logistic loss, hinge-3 for the others"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain values that JSON can hold; a tree of your own becomes the word "given"."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        if isinstance(self.tree, tuple):
+            plain["tree"] = "given"
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Settings:
+        """The inverse of `to_dict`. Names this version does not know are refused."""
+        values = dict(plain)
+        return settings_for(values.pop("preset", "fast"), **values)
+
+
+# What each preset changes against the defaults above.
+PRESETS: dict[str, dict[str, Any]] = {
+    "fast": {},
+    "balanced": {"tree": "unbalanced", "branching": 128, "max_leaf": 128},
+    "best": {"tree": "unbalanced", "branching": 128, "max_leaf": 128, "trees": 3},
+}
+
+_WHOLE_NUMBERS = {
+    "branching": 2,
+    "max_leaf": 1,
+    "max_depth": 0,
+    "trees": 1,
+    "beam": 1,
+    "max_iter": 1,
+    "top_weights": 0,
+}
+_REAL_NUMBERS = {  # name: (smallest, is the smallest itself left out?)
+    "C": (0.0, True),
+    "eps": (0.0, True),
+    "bias": (0.0, False),
+    "prune": (0.0, False),
+}
+
+
+def settings_for(preset: str = "balanced", **given: Any) -> Settings:
+    """The settings of a preset, with the given ones in place of the preset's."""
+    _one_of("preset", preset, tuple(PRESETS))
+    known = [f.name for f in fields(Settings) if f.name != "preset"]
+    for name in given:
+        if name not in known:
+            raise SettingsError(f"unknown setting {name!r}: {_nearest(name, known)}")
+    return replace(Settings(preset=preset), **{**PRESETS[preset], **given})
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    lower = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+    everything = "the settings are " + ", ".join(known)
+    return f"did you mean {lower[close[0]]!r}? ({everything})" if close else everything
+
+
+def _one_of(name: str, value: object, wanted: tuple[str, ...]) -> None:
+    if value in wanted:
+        return
+    close = difflib.get_close_matches(str(value), wanted, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise SettingsError(f"{name}={value!r}: wanted one of {', '.join(map(repr, wanted))}{hint}")
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and least <= value <= 2**31 - 1:
+        return int(value)
+    raise SettingsError(f"{name}={value!r}: wanted a whole number, at least {least}")
+
+
+def _real(name: str, value: object, least: float, open_end: bool) -> float:
+    is_real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    number = float(value) if is_real else math.nan  # type: ignore[arg-type]
+    if math.isfinite(number) and (number > least if open_end else number >= least):
+        return number
+    wanted = f"above {least:g}" if open_end else f"at least {least:g}"
+    raise SettingsError(f"{name}={value!r}: wanted a finite number {wanted}")
+
+
+def _tree(value: object) -> str | tuple[int, ...]:
+    if isinstance(value, str):
+        _one_of("tree", value, (*TREES, "given"))
+        return value
+    try:
+        parents = np.asarray(value)
+    except ValueError:
+        parents = np.empty(0, dtype=object)
+    if parents.ndim == 1 and parents.size and np.issubdtype(parents.dtype, np.integer):
+        return tuple(int(p) for p in parents)
+    raise SettingsError(
+        f"tree={type(value).__name__}: wanted one of {', '.join(map(repr, TREES))}, or a parent list "
+        "(for each node the number of its parent, -1 for the root)"
+    )

@@ -1,0 +1,268 @@
+"""train.py — (X, Y) in, a ranking model out: check the data, describe labels, grow trees, learn weights."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from beamwood.errors import SettingsError
+from beamwood.layers import Layer
+from beamwood.memory import available_bytes, estimated_bytes, refuse_if_too_big
+from beamwood.model import Model
+from beamwood.problem import Problem, checked_problem
+from beamwood.progress import Progress, Update, progress_for
+from beamwood.report import Report, Stopwatch, peak_bytes, version
+from beamwood.settings import Settings, settings_for
+from beamwood.weights import Ints, Match, Shape, layer_weights
+
+_NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
+
+
+def train(
+    X: Any,
+    Y: Any,
+    preset: str = "balanced",
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | Progress = True,
+    row_weights: Any = None,
+    label_features: Any = None,
+    negatives_matrix: Any = None,
+    names: Sequence[str] | None = None,
+    keys: Sequence[str] | None = None,
+    max_memory: int | None = None,
+    **settings: Any,
+) -> Model:
+    """Trains a model that ranks labels for sparse rows.
+
+    X: rows x features and Y: rows x labels, anything scipy can make CSR of. A value of Y says how much that
+    label matters for that row; row_weights say how much whole rows matter. Any field of `Settings` can be
+    given as a keyword and wins over the preset. The result depends on the data, the settings and the seed,
+    not on `threads`.
+    """
+    if label_features is not None:
+        settings.setdefault("vectors", "pifa+features")
+    chosen = settings_for(preset, **settings)
+    threads = _checked_threads(threads)
+    seed = _checked_seed(seed)
+    problem = checked_problem(
+        X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
+    )
+    _check_fit(problem, chosen)
+    needed = estimated_bytes(problem, chosen, threads)
+    refuse_if_too_big(needed, available_bytes() if max_memory is None else max_memory, chosen)
+    without_rows = _warn_of_labels_without_rows(problem)
+
+    watch = Stopwatch(progress_for(progress))
+    members: list[Model] = []
+    nonzeros: list[tuple[int, ...]] = []
+    for tree, (shape, tree_seed) in enumerate(_grown(problem, chosen, seed, threads, watch)):
+        layers = _tree_layers(problem, shape, chosen, seed=tree_seed, threads=threads, watch=watch, tree=tree)
+        nonzeros.append(tuple(int(layer.weights.nnz) for layer in layers))
+        with watch.stage(_of("model", tree, chosen.trees), problem.rows):
+            members.append(_model(layers, chosen, names, keys))
+    model = members[0] if len(members) == 1 else Model.from_trees(members)
+    report = Report(
+        version=version(),
+        seed=seed,
+        threads=threads,
+        rows=problem.rows,
+        features=problem.features,
+        labels=problem.labels,
+        labels_without_rows=without_rows,
+        seconds=tuple(watch.seconds),
+        nonzeros=tuple(nonzeros),
+        estimated_bytes=needed,
+        peak_bytes=peak_bytes(),
+        settings=chosen.to_dict(),
+    )
+    model.report = report
+    return model
+
+
+def train_layers(
+    X: Any,
+    Y: Any,
+    tree: Shape,
+    settings: Settings | None = None,
+    *,
+    seed: int = 0,
+    threads: int = 1,
+    row_weights: Any = None,
+    negatives_matrix: Any = None,
+    match: Match | None = None,
+) -> list[Layer]:
+    """The weights alone, for a tree that you have: a list of (parent, label or None), top to bottom."""
+    problem = checked_problem(X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix)
+    chosen = settings if settings is not None else settings_for("fast")
+    _check_fit(problem, chosen)
+    matcher = match if match is not None else _matcher(problem, chosen, threads)
+    return list(layer_weights(problem, tree, chosen, seed=seed, threads=threads, match=matcher))
+
+
+def _grown(
+    problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch
+) -> list[tuple[Shape, int]]:
+    """The shapes of all trees, each with the seed that it and its weights are made from."""
+    from beamwood.labels import label_vectors
+    from beamwood.tree import grow
+
+    with watch.stage("label vectors", problem.rows):
+        vectors = label_vectors(
+            problem.X,
+            problem.Y,
+            kind=settings.vectors,
+            label_features=problem.label_features,
+            threads=threads,
+            interrupted=_never,
+        )
+    frequency = np.bincount(problem.Y.indices, minlength=problem.labels)
+    given = isinstance(settings.tree, tuple)
+    grown = []
+    for tree in range(settings.trees):
+        tree_seed = seed + tree * _NEXT_TREE
+        with watch.stage(_of("tree", tree, settings.trees), problem.labels):
+            shape = grow(
+                vectors,
+                kind="given" if given else settings.tree,
+                parents=settings.tree if given else None,
+                branching=settings.branching,
+                max_leaf=settings.max_leaf,
+                max_depth=settings.max_depth or None,
+                seed=tree_seed,
+                threads=threads,
+                frequency=frequency,
+                interrupted=_never,
+            )
+        grown.append((shape, tree_seed))
+    return grown
+
+
+def _tree_layers(
+    problem: Problem,
+    shape: Shape,
+    settings: Settings,
+    *,
+    seed: int,
+    threads: int,
+    watch: Stopwatch,
+    tree: int,
+) -> list[Layer]:
+    """The layers of one tree, each a stage of its own."""
+    layers: list[Layer] = []
+    updates: list[Update] = []
+    learned = layer_weights(
+        problem,
+        shape,
+        settings,
+        seed=seed,
+        threads=threads,
+        match=_matcher(problem, settings, threads),
+        watch=lambda depth: updates[depth],
+    )
+    for depth in range(len(shape)):
+        name = f"{_of('weights', tree, settings.trees)}, layer {depth + 1}/{len(shape)}"
+        with watch.stage(name, problem.rows) as update:
+            updates.append(update)
+            layers.append(next(learned))
+    return layers
+
+
+def _matcher(problem: Problem, settings: Settings, threads: int) -> Match | None:
+    """Beam search with the layers so far, for matcher-aware negatives."""
+    if "man" not in settings.negatives:
+        return None
+
+    def match(trained: Sequence[Layer]) -> Ints:
+        last = len(trained[-1].parent)
+        layers = [
+            *(_numbered_after(layer, last) for layer in trained[:-1]),
+            _bare(trained[-1], np.arange(last)),
+        ]
+        model = Model.from_layers(layers, activation=settings.activation)
+        k = min(2 * settings.beam, last)
+        found, _ = model.topk(problem.X, k=k, beam=settings.beam, threads=threads)
+        found = np.where(found < last, found, -1)
+        return np.take_along_axis(found, np.argsort(found < 0, axis=1, kind="stable"), axis=1)[
+            :, : settings.beam
+        ]
+
+    return match
+
+
+def _bare(layer: Layer, label: Ints) -> Layer:
+    return Layer(layer.weights, layer.parent, layer.bias, label)
+
+
+def _numbered_after(layer: Layer, last: int) -> Layer:
+    """Leaves above the last layer get numbers behind its nodes, so that answers tell them apart."""
+    if layer.label is None:
+        return layer
+    return _bare(layer, np.where(np.asarray(layer.label) >= 0, np.asarray(layer.label) + last, -1))
+
+
+def _model(
+    layers: list[Layer], settings: Settings, names: Sequence[str] | None, keys: Sequence[str] | None
+) -> Model:
+    return Model.from_layers(
+        layers, activation=settings.activation, names=names, keys=keys, settings=settings.to_dict()
+    )
+
+
+def _never() -> bool:
+    """Asked by native stages now and then: entering Python lets a pending Ctrl-C raise."""
+    return False
+
+
+def _of(stage: str, tree: int, trees: int) -> str:
+    return stage if trees == 1 else f"{stage} {tree + 1}/{trees}"
+
+
+def _checked_threads(threads: int | None) -> int:
+    if threads is None:
+        affinity: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+        return len(affinity(0)) if affinity else os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= 4096:
+        raise SettingsError(
+            f"threads={threads!r}: wanted a whole number from 1 to 4096, or None for all cores"
+        )
+    return int(threads)
+
+
+def _checked_seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
+        raise SettingsError(f"seed={seed!r}: wanted a whole number from 0 to 2^32 - 1")
+    return int(seed)
+
+
+def _check_fit(problem: Problem, settings: Settings) -> None:
+    if settings.negatives == "user" and problem.negatives is None:
+        raise SettingsError(
+            "negatives='user' without a matrix: pass negatives_matrix (rows x labels), or use 'tfn'"
+        )
+    if settings.negatives != "user" and problem.negatives is not None:
+        raise SettingsError(
+            f"negatives_matrix is not used by negatives={settings.negatives!r}: set negatives='user'"
+        )
+    if (settings.vectors == "pifa") != (problem.label_features is None):
+        found = "without" if problem.label_features is None else "with"
+        raise SettingsError(
+            f"vectors={settings.vectors!r} {found} label_features: 'features' and 'pifa+features' need them, "
+            "'pifa' does not read them"
+        )
+    if settings.tree == "given":
+        raise SettingsError("tree='given' only names a tree in a saved model: pass its parent list as tree")
+
+
+def _warn_of_labels_without_rows(problem: Problem) -> int:
+    without = int((np.bincount(problem.Y.indices, minlength=problem.labels) == 0).sum())
+    if without:
+        warnings.warn(
+            f"{without} of {problem.labels} labels have no row: they stay and rank last", stacklevel=3
+        )
+    return without

@@ -1,0 +1,1 @@
+"""Tests import the modules beside them (training.py)."""

@@ -1,0 +1,167 @@
+"""The engine beyond the random laws: extremes of width and size, statistics, choices, exact search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import laws
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from models import large_model, large_queries, small_model, small_queries, sparse
+from strategies import Case
+
+import beamwood as bw
+
+
+def wide_case(width: int, seed: int = 0) -> Case:
+    """Two inner nodes above, one of them with `width` children."""
+    rng = np.random.default_rng(seed)
+    top = bw.Layer(sparse(30, 2, 0.5, seed), np.zeros(2, np.int64))
+    parent = np.concatenate([np.zeros(width, np.int64), np.ones(3, np.int64)])
+    below = bw.Layer(sparse(30, width + 3, 0.02, seed + 1), parent, label=rng.permutation(width + 3))
+    return Case(f"width {width}", [[top, below]], "sigmoid", None, sparse(3, 30, 0.5, seed + 2), [(10, 1), (width, 2)])
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 9, 15, 16, 17, 24, 25, 31, 32, 33, 34, 63, 64, 65, 256, 5000])
+def test_same_bits_at_every_edge_of_a_chunks_width(width: int, tmp_path: Path) -> None:
+    laws.same_bits_as_the_reference(wide_case(width), tmp_path)
+
+
+def test_same_bits_in_the_widest_chunk(tmp_path: Path) -> None:
+    case = wide_case(65_535)
+    laws.same_bits_as_the_reference(case, tmp_path, [{}, {"isa": "scalar"}, {"layout": "column", "matcher": "hash"}])
+    laws.layers_come_back_bit_for_bit(case, tmp_path)
+
+
+def test_a_wider_chunk_is_refused_with_advice() -> None:
+    weights = sp.csc_array((3, 65_536), dtype=np.float32)
+    with pytest.raises(bw.DataError, match=r"65,536 children. At most 65,535 .* put a layer in between"):
+        bw.Model.from_layers([bw.Layer(weights, np.zeros(65_536, np.int64))])
+
+
+def test_a_batch_of_many_slices_gives_each_row_its_own_answer() -> None:
+    model = small_model()
+    X = small_queries(50)
+    wanted = model.topk(X, 5, 3)
+    pick = np.random.default_rng(0).integers(0, 50, 40_000)
+    for threads in (1, 2):
+        found = model.topk(X[pick], 5, 3, threads)
+        laws.check_same(found, (wanted[0][pick], wanted[1][pick]), threads)
+
+
+def test_no_queries_give_no_answers() -> None:
+    labels, scores = small_model().topk(sp.csr_array((0, 50), dtype=np.float32), 4)
+    assert labels.shape == scores.shape == (0, 4)
+    assert small_model().predict(sp.csr_array((0, 50), dtype=np.float32)).shape == (0, 40)
+
+
+def test_a_scratch_that_served_a_large_call_serves_a_small_one() -> None:
+    model = small_model()
+    wanted = model.topk(small_queries(3), 40, 40)
+    for matcher in ("march", "binary", "hash", "dense", "auto"):
+        one = model.using(matcher=matcher)
+        one.topk(small_queries(500), 40, 40, 2)
+        laws.check_same(one.topk(small_queries(500)[:0], 40, 40), (wanted[0][:0], wanted[1][:0]))
+        laws.check_same(one.topk(small_queries(3), 40, 40), wanted, matcher)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 64])
+def test_threads_beyond_the_work_and_the_cores_are_fine(threads: int) -> None:
+    model = small_model()
+    laws.check_same(model.topk(small_queries(300), 5, 5, threads), model.topk(small_queries(300), 5, 5), threads)
+
+
+def test_the_sort_of_blocks_changes_no_bit() -> None:
+    model = small_model()
+    X = small_queries(300)
+    for threads in (1, 2):
+        labels, scores, _ = model._searcher.topk(X, 5, 5, threads, False, sort_blocks=False)
+        laws.check_same((labels, scores), model.topk(X, 5, 5), threads)
+
+
+def test_statistics_say_what_was_done_and_chosen() -> None:
+    model, X = large_model(), large_queries(200)
+    *_, stats = model.topk(X, stats=True)
+    assert stats.nanoseconds > 0
+    assert stats.blocks == 200 * (1 + 10)
+    assert stats.rows > 0
+    assert stats.bytes > 0
+    assert [(choice.tree, choice.layer) for choice in stats.choices] == [(0, 0), (0, 1)]
+    assert all(choice.matcher in ("march", "binary", "dense") and choice.why for choice in stats.choices)
+    *_, named = model.using(matcher="binary", layout="column", isa="scalar").topk(X, stats=True)
+    assert (named.matcher, named.layout, named.isa) == ("binary", "column", "scalar")
+    assert named.choices == ()
+
+
+def test_auto_needs_no_index_that_the_file_lacks() -> None:
+    model = small_model()
+    assert not model.info()["has_hash_index"]
+    model.using(matcher="auto").topk(small_queries())
+    assert model.using(matcher="hash").info()["has_hash_index"]
+    assert not model.info()["has_hash_index"], "a model never changes"
+
+
+def test_exact_search_finds_what_a_narrow_beam_misses() -> None:
+    model, X = large_model(), large_queries(20)
+    exact = model.topk(X, 10, exact=True)
+    laws.check_same(exact, model.topk(X, 10, beam=128))
+    assert not np.array_equal(exact[0], model.topk(X, 10, beam=1)[0]), "the case is too easy to show anything"
+
+
+def test_a_query_may_be_any_real_matrix() -> None:
+    model, X = small_model(), small_queries()
+    wanted = model.topk(X)
+    same: list[Any] = [
+        X.toarray(),
+        X.toarray().tolist(),
+        X.tocsc(),
+        X.tocoo(),
+        X.tolil(),
+        X.astype(np.float64),
+    ]
+    same += [sp.csr_matrix(X), X.toarray().astype(">f4"), X.todok(), sp.csr_array(X.astype(np.longdouble))]
+    for one in same:
+        laws.check_same(model.topk(one), wanted, type(one))
+    whole = (X * 0 + (X != 0) * 3).astype(np.float32)
+    for kind in (np.int8, np.uint16, np.int64, np.bool_):
+        laws.check_same(model.topk(whole.astype(kind)), model.topk((whole.astype(kind)).astype(np.float32)), kind)
+    half = X.toarray().astype(np.float16)
+    laws.check_same(model.topk(half), model.topk(half.astype(np.float32)), "float16")
+
+
+def test_one_row_may_have_one_dimension() -> None:
+    model, X = small_model(), small_queries()
+    wanted = model.topk(X[:1])
+    one = X[:1].toarray()[0]
+    for row in (one, one.tolist(), sp.csr_array(one), sp.coo_array(one)):
+        laws.check_same(model.topk(row), wanted, type(row))
+
+
+def test_arrays_with_strides_and_read_only_arrays_are_fine() -> None:
+    model, X = small_model(), small_queries()
+    wanted = model.topk(X)
+    strided = sp.csr_array((np.repeat(X.data, 2)[::2], np.repeat(X.indices, 2)[::2], X.indptr), shape=X.shape)
+    laws.check_same(model.topk(strided), wanted, "strides")
+    frozen = X.copy()
+    for array in (frozen.data, frozen.indices, frozen.indptr):
+        array.flags.writeable = False
+    laws.check_same(model.topk(frozen), wanted, "read-only")
+
+
+@pytest.mark.filterwarnings("ignore:.*array has non-integer dtype")
+def test_ids_of_any_integer_type_are_fine() -> None:
+    model, X = small_model(), small_queries()
+    wanted = model.topk(X)
+    for ids in (np.int64, np.uint32, np.int16, ">i4"):
+        odd = X.copy()
+        odd.indices, odd.indptr = odd.indices.astype(ids), odd.indptr.astype(ids)
+        laws.check_same(model.topk(odd), wanted, ids)
+
+
+def test_an_engine_is_checked_when_it_is_chosen() -> None:
+    model = small_model()
+    for wrong in ({"matcher": "hsah"}, {"layout": "rows"}, {"isa": "sse9"}):
+        with pytest.raises(bw.SettingsError, match=r"is not known. Use 'auto', "):
+            model.using(**wrong)
