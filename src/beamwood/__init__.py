@@ -3,6 +3,7 @@
 from beamwood.engine import LayerChoice, Stats
 from beamwood.errors import BeamwoodError, DataError, FormatError, SettingsError
 from beamwood.layers import Layer
+from beamwood.metrics import Metrics, evaluate
 from beamwood.model import Model, load
 from beamwood.report import Report
 from beamwood.settings import Settings
@@ -16,11 +17,13 @@ __all__ = [
     "FormatError",
     "Layer",
     "LayerChoice",
+    "Metrics",
     "Model",
     "Report",
     "Settings",
     "SettingsError",
     "Stats",
+    "evaluate",
     "load",
     "train",
 ]
