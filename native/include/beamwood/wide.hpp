@@ -4,9 +4,9 @@
 // The law: a member goes to the group of highest x·sum/|sum|, ties to the lower group; a cluster of two or more that
 // k-means leaves in (almost) one piece is cut into even runs instead, so that splitting always ends.
 //
-// A cluster of many members finds its centroids on a sample. They are kept as one dense table, features × groups: all groups' scores of a member grow together, one contiguous
-// run of the table for each of its non-zeros. The table holds sums; the lengths are applied to the k scores at the end,
-// and only members that change groups touch it.
+// A cluster of many members finds its centroids on a sample. They are kept as one dense table, features × groups: all
+// groups' scores of a member grow together, one contiguous run of the table for each of its non-zeros. The table holds
+// sums; the lengths are applied to the k scores at the end, and only members that change groups touch it.
 #pragma once
 #include <algorithm>
 #include <cmath>
