@@ -38,6 +38,7 @@ inline beamwood::Workers python_workers(unsigned threads) {
 
 void bind_engine(nb::module_& m);
 void bind_training(nb::module_& m);
+void bind_search(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_clustering(nb::module_& m);
 void bind_readers(nb::module_& m);

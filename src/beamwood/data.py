@@ -119,8 +119,7 @@ def read_npz(features: str | os.PathLike[str], labels: str | os.PathLike[str]) -
     Y = checked_rows(_load_npz(labels), name_of(labels))
     if X.shape[0] != Y.shape[0]:
         raise DataError(
-            f"{name_of(features)} has {X.shape[0]:,} rows and {name_of(labels)} {Y.shape[0]:,}; "
-            "they must be equal"
+            f"{name_of(features)} has {X.shape[0]:,} rows and {name_of(labels)} {Y.shape[0]:,}; they must be equal"
         )
     return Rows(X=X, Y=Y)
 
@@ -172,8 +171,7 @@ def _feed(parser: Any, stream: BinaryIO, source: Source) -> None:
     if not good:
         line, found, wanted = parser.bad
         raise DataError(
-            f"{name_of(source)}, line {line}: found {found!r}, wanted {wanted}; "
-            "correct the line or skip bad lines"
+            f"{name_of(source)}, line {line}: found {found!r}, wanted {wanted}; correct the line or skip bad lines"
         )
 
 
@@ -188,9 +186,7 @@ class _Base:
         """Makes ids start at 0, in place."""
         lowest = int(ids.min()) if len(ids) else 0
         if self.zero_based is False and len(ids) and lowest == 0:
-            raise DataError(
-                f"{self.name}: feature 0 was found in a file said to count from 1; set zero_based=True"
-            )
+            raise DataError(f"{self.name}: feature 0 was found in a file said to count from 1; set zero_based=True")
         if self.zero_based is False or (self.zero_based == "auto" and lowest > 0):
             ids -= 1
 
