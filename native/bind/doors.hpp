@@ -27,7 +27,7 @@ template <class T> std::span<T> view(const Out<T>& array) { return {array.data()
 inline beamwood::Workers python_workers(unsigned threads) {
   using Clock = std::chrono::steady_clock;
   constexpr unsigned kMostThreads = 1024;
-  return {std::min(threads, kMostThreads), [last = Clock::now()]() mutable {
+  return {std::clamp(threads, 1u, kMostThreads), [last = Clock::now()]() mutable {
             const auto now = Clock::now();
             if (now - last < std::chrono::milliseconds(50)) return false;
             last = now;

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from beamwood import _core
 from beamwood.activations import Activation
 from beamwood.build import TreeSize, columns_of, hash_index, layer_name
-from beamwood.errors import FormatError, SettingsError
+from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.rows import as_csr
 
 Array = npt.NDArray[Any]
@@ -155,6 +155,8 @@ def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
     try:
         return np.empty((n, k), np.int64), np.empty((n, k), np.float32)
     except (MemoryError, ValueError):
+        if n < 0:
+            raise DataError("X is not a valid CSR matrix: its indptr is empty. Build it anew.") from None
         raise SettingsError(
             f"The answers to {n:,} queries with k={k:,} do not fit in memory. Use a smaller k, or ask in parts."
         ) from None

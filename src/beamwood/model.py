@@ -37,6 +37,8 @@ from beamwood.text import FittedText
 Labels = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
 
+MOST = 2**31 - 1  # of k, beam and threads
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -248,7 +250,8 @@ class Model:
         beam: nodes kept a layer. exact=True looks for the true best k instead, however many nodes that takes.
         stats=True also returns what the call did.
         """
-        if type(k) is not int or type(beam) is not int or type(threads) is not int or k < 1 or beam < 1 or threads < 1:
+        counts = type(k) is int and type(beam) is int and type(threads) is int
+        if not (counts and 1 <= k <= MOST and 1 <= beam <= MOST and 1 <= threads <= MOST):
             k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
         searcher = self._exact_searcher() if exact else self._searcher
         labels, scores, raw = searcher.topk(X, k, beam, threads, exact, stats)
@@ -459,13 +462,14 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
 
 
 def positive(value: Any, name: str) -> int:
-    """A whole number of at least 1."""
+    """A whole number from 1 on that the core can count with."""
+    wrong = SettingsError(f"{name}={value!r}. A whole number from 1 to {MOST:,} is wanted.")
     try:
         number = operator.index(value)
     except TypeError:
-        raise SettingsError(f"{name}={value!r}. A whole number of at least 1 is wanted.") from None
-    if number < 1 or isinstance(value, bool) or number > 2**31 - 1:
-        raise SettingsError(f"{name}={value!r}. A whole number of at least 1 is wanted.")
+        raise wrong from None
+    if not 1 <= number <= MOST or isinstance(value, bool):
+        raise wrong
     return number
 
 

@@ -64,21 +64,24 @@ class TextBlock:
             raise SettingsError(f'analyzer is {self.analyzer!r}; choose "word" or "char_wb"')
         if self.norm not in _NORMS:
             raise SettingsError(f'norm is {self.norm!r}; choose "l2", "l1" or None')
+        # Plain Python numbers are kept, so that the settings can be written as JSON.
         object.__setattr__(self, "ngram_range", _checked_range(self.ngram_range))
-        _check_df("min_df", self.min_df)
-        _check_df("max_df", self.max_df)
+        for name in ("min_df", "max_df"):
+            object.__setattr__(self, name, _checked_df(name, getattr(self, name)))
         if self.max_features is not None and not (_is_int(self.max_features) and self.max_features >= 1):
             raise SettingsError(f"max_features is {self.max_features!r}; give a whole number from 1 on, or None")
+        object.__setattr__(self, "max_features", self.max_features and int(self.max_features))
         for name in ("lowercase", "single_letters", "binary", "sublinear_tf", "use_idf", "smooth_idf"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise SettingsError(f"{name} is {getattr(self, name)!r}; give True or False")
+            object.__setattr__(self, name, bool(getattr(self, name)))
 
     def _term_rules(self) -> tuple[bool, int, int, bool, int]:
         letters = 1 if self.single_letters else 2
-        return (self.analyzer == "char_wb", *self.ngram_range, bool(self.lowercase), letters)
+        return (self.analyzer == "char_wb", *self.ngram_range, self.lowercase, letters)
 
     def _weigh_rules(self) -> tuple[bool, bool, int]:
-        return (bool(self.binary), bool(self.sublinear_tf), _NORMS[self.norm])
+        return (self.binary, self.sublinear_tf, _NORMS[self.norm])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +166,10 @@ class FittedText:
         """For people at a prompt."""
         return f"FittedText(columns={self.columns:,}, blocks={len(self._blocks)})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles (for worker processes) go through the plain arrays."""
+        return FittedText.from_arrays, (self.settings(), self.arrays())
+
     def transform(self, texts: Iterable[str], threads: int | None = None) -> sp.csr_matrix:
         """One row a text: csr float32 with rising ids. A text without a known term gives an empty row."""
         workers = _workers(threads)
@@ -187,7 +194,12 @@ class FittedText:
         terms: list[str] = []
         for arrays in self._arrays:
             blob, offsets = arrays["terms"].tobytes(), arrays["offsets"].tolist()
-            terms += [blob[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets)]
+            try:
+                terms += [blob[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets)]
+            except UnicodeDecodeError as error:
+                raise FormatError(
+                    f"the stored vocabulary is damaged ({error}); restore the file from a copy"
+                ) from error
         return terms
 
     def settings(self) -> dict[str, Any]:
@@ -316,11 +328,11 @@ def _checked_range(ngram_range: Any) -> tuple[int, int]:
     )
 
 
-def _check_df(name: str, df: Any) -> None:
+def _checked_df(name: str, df: Any) -> int | float:
     if _is_int(df) and df >= 1:
-        return
+        return int(df)
     if isinstance(df, (float, np.floating)) and 0.0 <= df <= 1.0:
-        return
+        return float(df)
     raise SettingsError(f"{name} is {df!r}; give a number of texts (int from 1 on) or a share of them (float in 0..1)")
 
 

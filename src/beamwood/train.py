@@ -159,15 +159,15 @@ def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch:
             interrupted=_never,
         )
     frequency = np.bincount(problem.Y.indices, minlength=problem.labels)
-    given = isinstance(settings.tree, tuple)
-    grown = []
+    kind, parents = (settings.tree, None) if isinstance(settings.tree, str) else ("given", settings.tree)
+    grown: list[tuple[Shape, int]] = []
     for tree in range(settings.trees):
         tree_seed = seed + tree * _NEXT_TREE
         with watch.stage(_of("tree", tree, settings.trees), problem.labels):
             shape = grow(
                 vectors,
-                kind="given" if given else settings.tree,
-                parents=settings.tree if given else None,
+                kind=kind,
+                parents=parents,
                 branching=settings.branching,
                 max_leaf=settings.max_leaf,
                 max_depth=settings.max_depth or None,
