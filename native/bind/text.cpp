@@ -1,4 +1,169 @@
-// The door of the text room.
-#include "doors.hpp"
+// The door of the text room: lists of str go in, counted terms, hash slots and sparse rows come out as arrays.
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-void bind_text(nb::module_&) {}
+#include "beamwood/count_terms.hpp"
+#include "beamwood/vectorize.hpp"
+#include "utf8.hpp"
+
+namespace {
+
+using namespace beamwood;
+
+template <class T> using Made = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+// Hands a vector to numpy without a copy.
+template <class T> Made<T> give(std::vector<T>&& values) {
+  auto owned = std::make_unique<std::vector<T>>(std::move(values));
+  std::vector<T>* const raw = owned.release();
+  nb::capsule owner(raw, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Made<T>(raw->data(), {raw->size()}, owner);
+}
+
+// (char_wb, min_n, max_n, lowercase, min_letters)
+TermRules term_rules(const nb::tuple& rules) {
+  return {nb::cast<bool>(rules[0]), nb::cast<std::uint32_t>(rules[1]), nb::cast<std::uint32_t>(rules[2]),
+          nb::cast<bool>(rules[3]), nb::cast<std::uint32_t>(rules[4])};
+}
+
+// (binary, sublinear_tf, norm: 0, 1 or 2)
+WeighRules weigh_rules(const nb::tuple& rules) {
+  return {nb::cast<bool>(rules[0]), nb::cast<bool>(rules[1]), static_cast<Norm>(nb::cast<int>(rules[2]))};
+}
+
+TermCounter make_counter(const nb::tuple& blocks) {
+  std::vector<TermRules> rules;
+  for (nb::handle block : blocks) rules.push_back(term_rules(nb::cast<nb::tuple>(block)));
+  return TermCounter(std::move(rules));
+}
+
+void count_texts(TermCounter& counter, const nb::list& texts, unsigned threads) {
+  const Utf8Texts utf8(texts);
+  const Workers workers = python_workers(threads);
+  nb::gil_scoped_release unlocked;
+  counter.add(utf8.views(), workers);
+}
+
+nb::tuple finish_block(TermCounter& counter, std::size_t block, double fewest, double most) {
+  SortedTerms sorted = [&] {
+    nb::gil_scoped_release unlocked;
+    return counter.finish(block, fewest, most);
+  }();
+  return nb::make_tuple(give(std::move(sorted.terms)), give(std::move(sorted.offsets)), give(std::move(sorted.texts)),
+                        give(std::move(sorted.places)));
+}
+
+// Throws when following the offsets would leave the bytes.
+void check_offsets(std::span<const std::uint8_t> terms, std::span<const std::uint64_t> offsets) {
+  bool sound = !offsets.empty() && offsets.front() == 0 && offsets.back() == terms.size();
+  for (std::size_t i = 0; sound && i + 1 < offsets.size(); ++i) sound = offsets[i] <= offsets[i + 1];
+  if (!sound) raise("FormatError", "the vocabulary's offsets do not rise from 0 to the number of bytes");
+}
+
+Made<std::uint64_t> make_slots(const In<std::uint8_t>& terms, const In<std::uint64_t>& offsets) {
+  check_offsets(view(terms), view(offsets));
+  std::vector<std::uint64_t> slots(slots_for(offsets.size() - 1));
+  {
+    nb::gil_scoped_release unlocked;
+    fill_slots(view(terms), view(offsets), slots);
+  }
+  return give(std::move(slots));
+}
+
+// Blocks as (term rules, weigh rules, terms, offsets, slots, idf); the tuple is kept alive by the caller's binding.
+Vectorizer make_vectorizer(const nb::tuple& blocks) {
+  std::vector<Vectorizer::Block> made;
+  for (nb::handle handle : blocks) {
+    const auto block = nb::cast<nb::tuple>(handle);
+    made.push_back({term_rules(nb::cast<nb::tuple>(block[0])), weigh_rules(nb::cast<nb::tuple>(block[1])),
+                    Vocabulary::checked(view(nb::cast<In<std::uint8_t>>(block[2])),
+                                        view(nb::cast<In<std::uint64_t>>(block[3])),
+                                        view(nb::cast<In<std::uint64_t>>(block[4])),
+                                        view(nb::cast<In<double>>(block[5])))});
+  }
+  return Vectorizer(std::move(made));
+}
+
+// The rows of one task, and then of all tasks in order.
+struct Rows {
+  std::vector<std::int64_t> lengths;
+  std::vector<std::uint32_t> ids;
+  std::vector<float> values;
+  bool sound = true;
+};
+
+void transform_task(const Vectorizer& vectorizer, std::span<const std::string_view> texts, TextScratch& scratch, Rows& rows) {
+  for (const std::string_view text : texts) {
+    const std::size_t before = rows.ids.size();
+    rows.sound = rows.sound && vectorizer.append_one(text, scratch, rows.ids, rows.values);
+    rows.lengths.push_back(static_cast<std::int64_t>(rows.ids.size() - before));
+  }
+}
+
+Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_view> texts, const Workers& workers) {
+  constexpr std::size_t texts_a_task = 128;
+  const std::size_t tasks = (texts.size() + texts_a_task - 1) / texts_a_task;
+  std::vector<Rows> parts(tasks);
+  std::vector<TextScratch> scratch(std::max(1u, workers.threads));
+  parallel_for(workers, tasks, [&](std::size_t task, unsigned worker) {
+    const std::size_t from = task * texts_a_task;
+    const std::size_t count = std::min(texts_a_task, texts.size() - from);
+    transform_task(vectorizer, texts.subspan(from, count), scratch[worker], parts[task]);
+  });
+  Rows all;
+  std::size_t total = 0;
+  for (const Rows& part : parts) total += part.ids.size();
+  all.ids.reserve(total), all.values.reserve(total), all.lengths.reserve(texts.size());
+  for (Rows& part : parts) {
+    all.lengths.insert(all.lengths.end(), part.lengths.begin(), part.lengths.end());
+    all.ids.insert(all.ids.end(), part.ids.begin(), part.ids.end());
+    all.values.insert(all.values.end(), part.values.begin(), part.values.end());
+    all.sound = all.sound && part.sound;
+    part = Rows();
+  }
+  return all;
+}
+
+nb::tuple transform(const Vectorizer& vectorizer, const nb::list& texts, unsigned threads) {
+  const Utf8Texts utf8(texts);
+  const Workers workers = python_workers(threads);
+  Rows rows = [&] {
+    nb::gil_scoped_release unlocked;
+    return transform_all(vectorizer, utf8.views(), workers);
+  }();
+  if (!rows.sound)
+    raise("FormatError", "the stored vocabulary is damaged: a hash slot, an offset or an idf is out of range; "
+                         "fit or save the model again, or restore the file from a copy");
+  return nb::make_tuple(give(std::move(rows.lengths)), give(std::move(rows.ids)), give(std::move(rows.values)));
+}
+
+// The classes of one code point and what it lowers to by itself: lets tests compare the tables with Python's.
+nb::tuple character(std::uint32_t code) {
+  const unicode::Record& record = unicode::record_of(code < 0x110000 ? code : unicode::replacement);
+  return nb::make_tuple(record.flags, static_cast<std::int64_t>(code) + record.lower);
+}
+
+} // namespace
+
+void bind_text(nb::module_& m) {
+  m.attr("unicode_version") = unicode::version;
+  m.def("character", &character, nb::arg("code"));
+  nb::class_<TermCounter>(m, "TermCounter")
+      .def(
+          "__init__", [](TermCounter* self, const nb::tuple& blocks) { new (self) TermCounter(make_counter(blocks)); },
+          nb::arg("blocks"))
+      .def("add", &count_texts, nb::arg("texts"), nb::arg("threads"))
+      .def("finish", &finish_block, nb::arg("block"), nb::arg("fewest"), nb::arg("most"))
+      .def_prop_ro("texts", &TermCounter::texts);
+  m.def("make_slots", &make_slots, nb::arg("terms"), nb::arg("offsets"));
+  nb::class_<Vectorizer>(m, "Vectorizer")
+      .def(
+          "__init__", [](Vectorizer* self, const nb::tuple& blocks) { new (self) Vectorizer(make_vectorizer(blocks)); },
+          nb::arg("blocks"), nb::keep_alive<1, 2>())
+      .def("transform", &transform, nb::arg("texts"), nb::arg("threads"))
+      .def_prop_ro("columns", &Vectorizer::columns);
+}

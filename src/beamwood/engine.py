@@ -125,6 +125,16 @@ class Searcher:
         )  # raises with the place and the reason, unless rows were only unsorted
         return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks)
 
+    def search(self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int) -> Any:
+        """(fault, known terms, native nanoseconds, hits) of one text: tokens, features, beam and names in one call."""
+        try:
+            found = _core.search(self.forest, vectorizer, text, keys, names, k, beam, self._matcher, self._isa)
+        except IndexError:
+            found = (_DAMAGED,)
+        if found[0]:
+            raise FormatError("The model is damaged: its vocabulary, weights or names lead outside. Get a fresh copy.")
+        return found
+
     def stats(self, raw: Any) -> Stats:
         """The statistics of a call, in words."""
         nanoseconds, blocks, rows, touched, choices = raw

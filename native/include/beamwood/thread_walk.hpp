@@ -68,6 +68,7 @@ private:
 
   bool walk_layer(const Forest& forest, const TreeLayer& layer, const TreeLayer* above, bool last, const TopK* bar,
                   const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
+    if (open_.empty()) return true; // every path has ended in an early leaf
     if (!prepare(layer, above, 0)) return false;
     for (std::size_t i = 0; i < open_.size(); ++i) {
       if (i + 1 < open_.size() && !prepare(layer, above, i + 1)) return false;

@@ -10,6 +10,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -28,30 +29,38 @@ constexpr std::size_t lanes = 8;            // table rows are padded to whole ve
 constexpr std::size_t groups_at_once = 256;
 constexpr std::int32_t nowhere = -1;
 
+// Eight floats that add and multiply side by side; the compiler halves or joins them to what the processor has.
+typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
+
+// `width` runs of eight groups: the sums live in registers while the member's entries pass by.
+template <std::size_t width>
+__attribute__((always_inline)) inline void run_product(const std::int32_t* feature, const float* value,
+                                                       std::size_t entries, const float* table, std::size_t stride,
+                                                       float* score) noexcept {
+  Lanes sum[width] = {};
+  for (std::size_t e = 0; e < entries; ++e) {
+    const float* const sums = table + static_cast<std::size_t>(feature[e]) * stride;
+    for (std::size_t i = 0; i < width; ++i) {
+      Lanes one;
+      std::memcpy(&one, sums + i * lanes, sizeof one);
+      sum[i] += value[e] * one;
+    }
+  }
+  std::memcpy(score, sum, sizeof sum);
+}
+
 // score[c] = Σ value[e]·table[feature[e]][c] over rising e, for c < width (a multiple of lanes). Compiled for wider
 // vectors too and chosen at run time: each c has its own sum, so the bits are the same.
 #if defined(__x86_64__) && defined(__GLIBC__)
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+__attribute__((target_clones("arch=x86-64-v3", "default")))
 #endif
 inline void
 table_product(const std::int32_t* feature, const float* value, std::size_t entries, const float* table,
               std::size_t stride, float* score, std::size_t width) noexcept {
-  for (std::size_t from = 0; from < width; from += 4 * lanes) {
-    const std::size_t n = std::min(4 * lanes, width - from);
-    float sum[4 * lanes] = {};
-    if (n == 4 * lanes) {
-      for (std::size_t e = 0; e < entries; ++e) {
-        const float* const sums = table + static_cast<std::size_t>(feature[e]) * stride + from;
-        for (std::size_t c = 0; c < 4 * lanes; ++c) sum[c] += value[e] * sums[c];
-      }
-    } else {
-      for (std::size_t e = 0; e < entries; ++e) {
-        const float* const sums = table + static_cast<std::size_t>(feature[e]) * stride + from;
-        for (std::size_t c = 0; c < n; ++c) sum[c] += value[e] * sums[c];
-      }
-    }
-    std::copy_n(sum, n, score + from);
-  }
+  std::size_t c = 0;
+  for (; c + 8 * lanes <= width; c += 8 * lanes) run_product<8>(feature, value, entries, table + c, stride, score + c);
+  for (; c + 4 * lanes <= width; c += 4 * lanes) run_product<4>(feature, value, entries, table + c, stride, score + c);
+  for (; c < width; c += lanes) run_product<1>(feature, value, entries, table + c, stride, score + c);
 }
 
 class WideSplitter {

@@ -1,0 +1,77 @@
+// The door of the readers: blocks of bytes go in, the arrays of sparse rows come out without a copy.
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "beamwood/parse.hpp"
+#include "beamwood/print.hpp"
+#include "doors.hpp"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#include <nanobind/stl/string.h>
+#pragma GCC diagnostic pop
+
+namespace {
+
+using namespace beamwood;
+
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> give(Grown<T>& grown) {
+  grown.expect(1); // numpy wants an address, for an empty array too
+  const std::size_t size = grown.size();
+  T* const memory = grown.release();
+  nb::capsule owner(memory, [](void* p) noexcept { std::free(p); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(memory, {size}, owner);
+}
+
+bool feed(RowParser& parser, const nb::bytes& block) {
+  const std::string_view bytes(block.c_str(), block.size());
+  nb::gil_scoped_release unlocked;
+  return parser.feed(bytes);
+}
+
+// (starts, ids, values) of the features, (starts, ids) of the labels, targets; the parser is empty afterwards.
+nb::tuple take(RowParser& parser) {
+  return nb::make_tuple(give(parser.x_starts), give(parser.x_ids), give(parser.x_values), give(parser.y_starts),
+                        give(parser.y_ids), give(parser.targets));
+}
+
+// The lines of some rows. Starts are relative to the given ids; Python has checked that they fit.
+nb::bytes print_rows(const In<std::int64_t>& x_starts, const In<std::int32_t>& x_ids, const In<float>& x_values,
+                     const In<std::int64_t>& y_starts, const In<std::int32_t>& y_ids) {
+  std::string out;
+  for (std::size_t row = 0; row + 1 < x_starts.size(); ++row) {
+    const auto from = [&](const In<std::int64_t>& starts) { return static_cast<std::size_t>(starts.data()[row]); };
+    const auto count = [&](const In<std::int64_t>& starts) {
+      return static_cast<std::size_t>(starts.data()[row + 1] - starts.data()[row]);
+    };
+    print_row({y_ids.data() + from(y_starts), count(y_starts)}, {x_ids.data() + from(x_starts), count(x_starts)},
+              {x_values.data() + from(x_starts), count(x_starts)}, out);
+  }
+  return nb::bytes(out.data(), out.size());
+}
+
+} // namespace
+
+void bind_readers(nb::module_& m) {
+  m.def("print_rows", &print_rows);
+  nb::class_<RowParser>(m, "RowParser")
+      .def(
+          "__init__",
+          [](RowParser* self, bool svmlight, bool targets, std::uint64_t rows, std::uint32_t features,
+             std::uint32_t labels, bool skip_bad, std::uint64_t first_line) {
+            new (self) RowParser({svmlight, targets, rows, features, labels}, skip_bad, first_line);
+          },
+          nb::kw_only(), nb::arg("svmlight"), nb::arg("targets"), nb::arg("rows"), nb::arg("features"),
+          nb::arg("labels"), nb::arg("skip_bad"), nb::arg("first_line"))
+      .def("feed", &feed, nb::arg("block"))
+      .def("finish", &RowParser::finish)
+      .def("take", &take)
+      .def_prop_ro("seen", &RowParser::seen)
+      .def_prop_ro("bad_lines", &RowParser::bad_lines)
+      .def_prop_ro("bad", [](const RowParser& parser) {
+        const BadLine& bad = parser.bad();
+        return nb::make_tuple(bad.line, bad.found, bad.wanted);
+      });
+}

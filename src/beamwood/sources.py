@@ -1,0 +1,166 @@
+"""sources.py — a path, "-" or an open file in, bytes out: decompressed by suffix, errors name the file."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from beamwood.errors import DataError, SettingsError
+
+Source = str | os.PathLike[str] | BinaryIO
+BLOCK_BYTES = 1 << 20
+
+_FORMATS = {
+    ".npz": "npz",
+    ".txt": "xmc",
+    ".xmc": "xmc",
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+def name_of(source: Source) -> str:
+    """What to call the source in a message."""
+    if isinstance(source, (str, os.PathLike)):
+        return "standard input" if source == "-" else os.fspath(source)
+    return str(getattr(source, "name", "the open file"))
+
+
+def format_of(source: Source) -> str:
+    """The format that the file's name stands for: npz, xmc, svmlight, jsonl, csv, tsv or parquet."""
+    path = Path(name_of(source))
+    if path.suffix in (".gz", ".zst"):
+        path = path.with_suffix("")
+    if path.suffix.lower() in _FORMATS:
+        return _FORMATS[path.suffix.lower()]
+    known = ", ".join(sorted(set(_FORMATS.values())))
+    raise SettingsError(f"cannot tell the format of {name_of(source)} from its name; say one of {known}")
+
+
+@contextmanager
+def opened(source: Source) -> Iterator[BinaryIO]:
+    """The source as a stream of plain bytes. The caller's streams stay open; what breaks is a DataError."""
+    name = name_of(source)
+    try:
+        if not isinstance(source, (str, os.PathLike)):
+            yield _readable(source)
+        elif source == "-":
+            yield sys.stdin.buffer
+        else:
+            with open(source, "rb") as raw, _decompressed(raw, Path(source)) as plain:
+                yield plain
+    except FileNotFoundError as error:
+        raise DataError(f"{name}: there is no such file; check the path") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{name}: the compressed data is damaged or cut off ({error}); fetch the file again") from error
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read ({error.strerror or error})") from error
+
+
+def blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """The bytes of a stream, a block at a time."""
+    while block := stream.read(BLOCK_BYTES):
+        yield block
+
+
+def _readable(stream: Any) -> BinaryIO:
+    if not hasattr(stream, "read") or isinstance(stream, io.TextIOBase):
+        raise SettingsError(f"{stream!r:.60} is not a binary file; give a path, '-' or a file opened with mode 'rb'")
+    return stream  # type: ignore[no-any-return]
+
+
+def _decompressed(raw: BinaryIO, path: Path) -> Any:
+    if path.suffix == ".gz":
+        return io.BufferedReader(gzip.GzipFile(fileobj=raw), BLOCK_BYTES)
+    if path.suffix == ".zst":
+        return io.BufferedReader(_zstd_reader(raw), BLOCK_BYTES)
+    return raw
+
+
+def _zstd_reader(raw: BinaryIO) -> Any:
+    """A decompressing reader from Python 3.14 itself or from the zstandard package."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+
+        return _ZstdFrames(raw, _Stdlib(zstd), zstd.ZstdError)
+    except ImportError:
+        pass
+    try:
+        import zstandard
+    except ImportError:
+        raise DataError(
+            "files ending in .zst need Python 3.14 or the zstandard package; "
+            "install it (pip install zstandard) or decompress the file first"
+        ) from None
+    return _ZstdFrames(raw, zstandard.ZstdDecompressor, zstandard.ZstdError)
+
+
+class _Stdlib:
+    """Python 3.14's decompressor under the package's names."""
+
+    def __init__(self, zstd: Any) -> None:
+        """Takes the module compression.zstd."""
+        self._zstd = zstd
+
+    def __call__(self) -> _Stdlib:
+        """The factory and what it makes are one."""
+        return self
+
+    def decompressobj(self) -> Any:
+        """A decompressor of one frame, with eof and unused_data."""
+        return self._zstd.ZstdDecompressor()
+
+
+class _ZstdFrames(io.RawIOBase):
+    """Decompresses frame after frame. The package's own reader takes a cut-off file for a complete one."""
+
+    def __init__(self, raw: BinaryIO, make: Any, error: type[Exception]) -> None:
+        """Takes the compressed stream, the decompressor's class and the exception it raises."""
+        self._raw, self._make, self._error = raw, make, error
+        self._frame: Any = None
+        self._rest = b""
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Always: this is what it is for."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills some of the buffer; 0 at the end."""
+        while not self._ready:
+            piece = self._rest or self._raw.read(1 << 14)
+            if not piece:
+                if self._frame is not None:
+                    raise EOFError("the last zstd frame is not complete")
+                return 0
+            self._ready = memoryview(self._decompress(piece))
+        got = min(len(buffer), len(self._ready))
+        buffer[:got] = self._ready[:got]
+        self._ready = self._ready[got:]
+        return got
+
+    def _decompress(self, piece: bytes) -> bytes:
+        if self._frame is None:
+            self._frame = self._make().decompressobj()
+        try:
+            plain: bytes = self._frame.decompress(piece)
+        except self._error as error:
+            raise EOFError(str(error)) from error
+        self._rest = self._frame.unused_data if self._frame.eof else b""
+        if self._frame.eof:
+            self._frame = None
+        return plain
