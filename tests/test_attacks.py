@@ -1,4 +1,4 @@
-"""Hostile files: a correct answer or a FormatError, never a crash. BEAMWOOD_FUZZ_FILES=100000 is the long form (`make fuzz`)."""
+"""Hostile files: a correct answer or a FormatError, never a crash. BEAMWOOD_FUZZ_FILES=100000 is the long form."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ def run_part(first: int, count: int, folder: Path) -> list[str]:
     progress = folder / f"progress-{first}"
     while first < end and len(failures) < 5:
         progress.write_bytes(b"%012d" % first)
-        code = f"import sys; sys.path.insert(0, {str(HERE)!r}); from attacks.probe import main; main({first}, {end - first}, {str(progress)!r})"
+        code = "import sys; sys.path.insert(0, sys.argv[1]); from attacks.probe import main; main(*sys.argv[2:])"
+        given = [str(HERE), str(first), str(end - first), str(progress)]
         run = subprocess.run(
-            [sys.executable, "-X", "faulthandler", "-c", code], capture_output=True, text=True, check=False
+            [sys.executable, "-X", "faulthandler", "-c", code, *given], capture_output=True, text=True, check=False
         )
         at = progress.read_bytes()
         if run.returncode == 0 and at.startswith(b"done"):

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attacks.container import Parts
-from attacks.probe import Probe
 from strategies import ACTIVATIONS, Source, random_tree
 
 import beamwood as bw
+from attacks.container import Parts
+from attacks.probe import Probe
 
 WILD = (0, 1, 2, 3, 31, 32, 33, 63, 64, 2**15, 2**16 - 1, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 1)
 ODD: tuple[Any, ...] = (*WILD, -1, -(2**31), 1.5, 1e300, float("nan"), None, True, "", "x", [], {}, [1], [[]], {"a": 1})

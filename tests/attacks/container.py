@@ -1,4 +1,4 @@
-"""A model file in, its parts out; and back into a file that is sealed with good checksums, whatever the parts say now."""
+"""A model file in, its parts out; and back into a file sealed with good checksums, whatever the parts say now."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from attacks.container import Parts, framed
 from safetensors.numpy import save
+
+from attacks.container import Parts, framed
 
 Attack = Callable[[Parts], bytes]
 

@@ -1,6 +1,6 @@
-"""A model file in, what becomes of it out: opened, verified, asked in every way. Only a FormatError may come of a bad one.
+"""A model file in, what becomes of it out: opened, verified, asked in every way. A bad one may give a FormatError.
 
-Run as a program it goes through a range of random files of `campaign.py`, so that a crash is seen from outside.
+`main` goes through a range of random files of `campaign.py`, so that a crash is seen from outside.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import mmap
 import os
 import resource
 import signal
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,15 +18,13 @@ import numpy as np
 import scipy.sparse as sp
 
 import beamwood as bw
+from beamwood.engine import LAYOUTS, MATCHERS
 
 QUERIES = 3
 ENGINES: tuple[dict[str, str], ...] = (
     {},
-    *(
-        {"matcher": matcher, "layout": layout}
-        for layout in ("chunk", "column")
-        for matcher in ("march", "binary", "hash", "dense")
-    ),
+    *({"matcher": matcher, "layout": layout} for layout in ("chunk", "column") for matcher in MATCHERS),
+    *({"layout": layout} for layout in LAYOUTS if layout not in ("chunk", "column")),
 )
 SECONDS, BYTES = 20, 3 << 30  # what one file may take before it counts as a hang or an explosion
 
@@ -68,8 +65,7 @@ class Probe:
             one = self.step(f"using {name}", lambda engine=engine: model.using(**engine))
             if one is not None:
                 self.ask(name, one, X)
-        if self.step("exact", lambda: self.exact(model, X)) is not None:
-            pass
+        self.step("exact", lambda: self.exact(model, X))
         for tree in range(len(model.info()["nodes"])):
             layers = self.step(f"layers {tree}", lambda tree=tree: model.layers(tree))
             for layer in layers or ():
@@ -83,7 +79,7 @@ class Probe:
     def ask(self, name: str, model: bw.Model, X: Any) -> None:
         """A batch with one and two threads, and a row alone."""
         for threads in (1, 2) if name in ("auto", "dense/chunk") else (1,):
-            found = self.step(f"topk {name} {threads}", lambda: model.topk(X, 7, 3, threads))
+            found = self.step(f"topk {name} {threads}", lambda threads=threads: model.topk(X, 7, 3, threads))
             if found is not None:
                 check_answer(*found, model.n_labels)
                 self.answers[f"{name} {threads}"] = [part.tobytes() for part in found]
@@ -124,10 +120,11 @@ def limits() -> Iterator[None]:
         yield
 
 
-def main(first: int, count: int, progress: str) -> None:
-    """Files first..first+count-1. The number of the current one stands in the file `progress`."""
+def main(first_file: str, files: str, progress: str) -> None:
+    """A number of files from the first one on. The number of the current one stands in the file `progress`."""
     from attacks import campaign
 
+    first, count = int(first_file), int(files)
     begin = limits()
     note = os.open(progress, os.O_WRONLY | os.O_CREAT)
     with tempfile.TemporaryDirectory(prefix="beamwood-attacks-") as folder:
@@ -139,8 +136,3 @@ def main(first: int, count: int, progress: str) -> None:
             campaign.check(number, bases, path)
     signal.alarm(0)
     os.pwrite(note, b"done        ", 0)
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent.parent))
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
