@@ -27,9 +27,9 @@ class Base:
 
 
 def bases(path: Path) -> list[Base]:
-    """Small models of every kind: wide and narrow chunks, early leaves, several trees, keys, a hash index."""
+    """Small models of every kind: wide and narrow chunks, early leaves, several trees, keys, a hash index, threads."""
     found = []
-    for seed in range(8):
+    for seed in range(12):
         source = Source.seeded(seed)
         activation, way = ACTIVATIONS[(seed * 5) % len(ACTIVATIONS)]
         labels = (12, 40, 45, 9)[seed % 4]
@@ -37,7 +37,8 @@ def bases(path: Path) -> list[Base]:
         trees = [random_tree(source, 20, labels) for _ in range(1 + (seed == 3))]
         built = [bw.Model.from_layers(tree, activation=activation, path=way, **names) for tree in trees]
         model = built[0] if len(built) == 1 else bw.Model.from_trees(built)
-        (model.using(matcher="hash") if seed % 3 else model).save(path)
+        extra: list[dict[str, str]] = [{}, {"matcher": "hash"}, {"layout": "threaded"}]
+        model.using(**extra[seed % 3]).save(path)
         file = path.read_bytes()
         probe = Probe(path).run()
         assert not probe.errors, probe.errors
