@@ -27,23 +27,31 @@ class Base:
 
 
 def bases(path: Path) -> list[Base]:
-    """Small models of every kind: wide and narrow chunks, early leaves, several trees, keys, a hash index, threads."""
+    """Small models of every kind: wide and narrow chunks, early leaves, several trees, texts, an index, threads."""
+    models = [small_model(seed) for seed in range(11)]
+    texts = [f"word{i % 7} red wool {'socks' if i % 2 else 'hats'} {i}" for i in range(40)]
+    models.append(bw.train_text(texts, [[f"key {i % 9}"] for i in range(40)], preset="fast", progress=False))
     found = []
-    for seed in range(12):
-        source = Source.seeded(seed)
-        activation, way = ACTIVATIONS[(seed * 5) % len(ACTIVATIONS)]
-        labels = (12, 40, 45, 9)[seed % 4]
-        names = {"keys": [f"key {i}" for i in range(labels)], "names": ["name"] * labels} if seed % 2 else {}
-        trees = [random_tree(source, 20, labels) for _ in range(1 + (seed == 3))]
-        built = [bw.Model.from_layers(tree, activation=activation, path=way, **names) for tree in trees]
-        model = built[0] if len(built) == 1 else bw.Model.from_trees(built)
-        extra: list[dict[str, str]] = [{}, {"matcher": "hash"}, {"layout": "threaded"}]
-        model.using(**extra[seed % 3]).save(path)
+    for number, model in enumerate(models):
+        extra: list[dict[str, str]] = [{"layout": "threaded"}, {}, {"matcher": "hash"}]
+        model.using(**extra[number % 3]).save(path)
         file = path.read_bytes()
         probe = Probe(path).run()
         assert not probe.errors, probe.errors
         found.append(Base(file, Parts.of(file), probe.answers))
+        path.unlink()
     return found
+
+
+def small_model(seed: int) -> bw.Model:
+    """A random model of some tens of labels."""
+    source = Source.seeded(seed)
+    activation, way = ACTIVATIONS[(seed * 5) % len(ACTIVATIONS)]
+    labels = (12, 40, 45, 9)[seed % 4]
+    names = {"keys": [f"key {i}" for i in range(labels)], "names": ["name"] * labels} if seed % 2 else {}
+    trees = [random_tree(source, 20, labels) for _ in range(1 + (seed == 3))]
+    built = [bw.Model.from_layers(tree, activation=activation, path=way, **names) for tree in trees]
+    return built[0] if len(built) == 1 else bw.Model.from_trees(built)
 
 
 def check(number: int, honest: list[Base], path: Path) -> None:
@@ -109,15 +117,15 @@ def sealed_numbers(rng: Any, base: Base) -> Spoiled:
     for _ in range(1 + rng.integers(3)):
         name = str(rng.choice(parts.sections()))
         begin, end = parts.place(name)
-        kind = {"U8": np.uint8, "U32": np.uint32, "U64": np.uint64, "F32": np.uint32}[parts.entries[name]["dtype"]]
+        kind: Any = {"U8": np.uint8, "U16": np.uint16, "U32": np.uint32, "F32": np.uint32}.get(
+            parts.entries[name]["dtype"], np.uint64
+        )
         array = np.frombuffer(parts.blob, np.uint8)[begin:end].view(kind)
         where: Any = slice(None) if rng.random() < 0.1 else rng.integers(len(array), size=1 + rng.integers(3))
         wild = np.uint64(WILD[rng.integers(len(WILD))])
-        array[where] = (
-            wild.astype(kind)
-            if rng.random() < 0.5
-            else array[rng.integers(len(array))] + kind(rng.integers(-2, 3) % 256)
-        )
+        with np.errstate(over="ignore"):
+            near = array[rng.integers(len(array))] + kind(rng.integers(-2, 3) % 256)
+        array[where] = wild.astype(kind) if rng.random() < 0.5 else near
     return parts.sealed(), False, True
 
 

@@ -70,6 +70,8 @@ class Probe:
             layers = self.step(f"layers {tree}", lambda tree=tree: model.layers(tree))
             for layer in layers or ():
                 check_layer(layer, model.n_features)
+        if model._text is not None:
+            self.step("search", lambda: self.search(model))
         for label in (0, model.n_labels - 1):
             self.step(
                 f"key {label}", lambda label=label: (model.key(label), model.name(label), model.label_of("key 3"))
@@ -87,6 +89,12 @@ class Probe:
         if found is not None:
             check_answer(*found, model.n_labels)
             self.answers[f"{name} row"] = [part.tobytes() for part in found]
+
+    def search(self, model: bw.Model) -> None:
+        """Texts in, hits out, one and many."""
+        texts = ["red wool socks 3", "word1 hats", "", "none of these"]
+        self.answers["search"] = [repr(model.search(text, 5)).encode() for text in texts]
+        self.answers["search many"] = [repr(hits).encode() for hits in model.search_many(texts, 5)]
 
     def exact(self, model: bw.Model, X: Any) -> bool:
         """Best-first search, where the model allows it."""
