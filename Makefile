@@ -8,22 +8,25 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 LAWS ?= 10000
 FUZZ ?= 100000
 
-export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PYTHONDONTWRITEBYTECODE := 1
 
 PIP := $(BIN)/python -m pip install -qq
 NATIVE := $(shell find native -type f -name '*.[ch]pp' -o -type f -name '*.inc' -o -type f -name CMakeLists.txt)
-SOURCES := pyproject.toml CMakeLists.txt $(NATIVE) $(shell find src -type f -not -path '*/__pycache__/*')
+SOURCES := pyproject.toml CMakeLists.txt $(filter-out native/tests/% native/fuzz/%,$(NATIVE)) $(shell find src -type f -not -path '*/__pycache__/*')
 FORMATTED := $(filter %.cpp %.hpp %.inc,$(NATIVE))
 say = @printf '\033[1m== %s\033[0m\n' "$(1)"
-sanitized = cmake -S . -B build/native-$(1) -G Ninja -DBEAMWOOD_PYTHON=OFF -DBEAMWOOD_TESTS=ON \
-  -DBEAMWOOD_SANITIZE=$(2) -DCMAKE_CXX_COMPILER=$(CXX) --log-level=WARNING && \
-  cmake --build build/native-$(1) -- --quiet
+WITH_TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH" CXX="$(CXX)"
+comma := ,
+
+# $(call configure,folder,options) and $(call native_build,folder,sanitizers)
+configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OFF -DBEAMWOOD_TESTS=ON $(2) \
+  --log-level=WARNING >/dev/null
+native_build = $(call configure,$(1),-DBEAMWOOD_SANITIZE=$(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench laws fuzz sanitize lint format tidy types native clean machine
+.PHONY: help demo test bench laws fuzz sanitize lint format tidy types native clean
 .DELETE_ON_ERROR:
 
 help:
@@ -39,12 +42,10 @@ help:
 	@echo "make clean      remove .venv, build and caches"
 	@echo "PYTHON=$(PYTHON) CXX=$(CXX) JOBS=$(JOBS) may be given: make test PYTHON=python3.12"
 
-machine:
-	@tools/machine "$(PYTHON)" "$(CXX)"
-
 # --- set-up: build tools, then the package, then the tools of developers -------------------------------------------
 
-$(VENV)/.tools: | machine
+$(VENV)/.tools:
+	@tools/machine "$(PYTHON)" "$(CXX)"
 	$(call say,set up $(VENV))
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
@@ -52,12 +53,12 @@ $(VENV)/.tools: | machine
 
 $(VENV)/.package: $(VENV)/.tools $(SOURCES)
 	$(call say,build and install beamwood)
-	@CXX=$(CXX) $(PIP) --no-build-isolation .
+	@$(WITH_TOOLS) $(PIP) --no-build-isolation .
 	@touch $@
 
 $(VENV)/.developer: $(VENV)/.tools pyproject.toml | $(VENV)/.package
 	$(call say,install the tools of developers)
-	@CXX=$(CXX) $(PIP) --no-build-isolation ".[dev]"
+	@$(WITH_TOOLS) $(PIP) --no-build-isolation ".[dev]"
 	@touch $@
 
 # --- what people run -----------------------------------------------------------------------------------------------
@@ -79,8 +80,8 @@ test: lint types native
 lint: $(VENV)/.developer
 	$(call say,lint)
 	@$(BIN)/ruff check -q .
-	@$(BIN)/ruff format -q --check .
-	@$(BIN)/clang-format --dry-run -Werror $(FORMATTED)
+	@$(BIN)/ruff format -q --check . || (echo "Run: make format"; exit 1)
+	@$(BIN)/clang-format --dry-run -Werror $(FORMATTED) || (echo "Run: make format"; exit 1)
 
 format: $(VENV)/.developer
 	@$(BIN)/ruff check -q --fix .
@@ -93,12 +94,12 @@ types: $(VENV)/.package $(VENV)/.developer
 
 native: $(VENV)/.package
 	$(call say,native tests)
-	@$(call sanitized,tests,)
+	@$(call native_build,native-tests,)
 	@build/native-tests/native/tests/beamwood_tests
 
 laws: $(VENV)/.package $(VENV)/.developer
 	$(call say,the laws on $(LAWS) random models)
-	@BEAMWOOD_LAWS_MODELS=$(LAWS) $(BIN)/python -m pytest tests/laws.py
+	@BEAMWOOD_LAWS_MODELS=$(LAWS) $(BIN)/python -m pytest -s tests/test_laws.py
 
 fuzz: $(VENV)/.package $(VENV)/.developer
 	$(call say,$(FUZZ) damaged model files)
@@ -106,19 +107,18 @@ fuzz: $(VENV)/.package $(VENV)/.developer
 
 sanitize: $(VENV)/.tools
 	$(call say,native tests under ASan and UBSan)
-	@$(call sanitized,asan,address,undefined)
+	@$(call native_build,native-asan,address$(comma)undefined)
 	@build/native-asan/native/tests/beamwood_tests
 	$(call say,damaged forests under ASan and UBSan)
 	@build/native-asan/native/fuzz/beamwood_fuzz
 	$(call say,native tests under TSan)
-	@$(call sanitized,tsan,thread)
+	@$(call native_build,native-tsan,thread)
 	@TSAN_OPTIONS="die_after_fork=0 halt_on_error=1 $$TSAN_OPTIONS" build/native-tsan/native/tests/beamwood_tests
 	$(call say,no reports)
 
 tidy: $(VENV)/.developer
 	$(call say,clang-tidy)
-	@cmake -S . -B build/tidy -G Ninja -DBEAMWOOD_PYTHON=OFF -DBEAMWOOD_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
-	  -DCMAKE_CXX_COMPILER=$(CXX) --log-level=WARNING
+	@$(call configure,tidy,-DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
 	@$(BIN)/clang-tidy -quiet -p build/tidy $(filter %.cpp,$(filter native/tests/% native/fuzz/%,$(NATIVE)))
 
 clean:

@@ -1,7 +1,7 @@
 """A folder of libpecos' XLinearModel in, layers out; and layers in, such a folder out.
 
-Each layer folder holds W (features + 1 x nodes; the last row is the bias weight when `bias` is above zero) and
-C (nodes x parents). The leaves' ids are the labels'.
+Each layer folder holds W (features + 1 x nodes; the last row is the bias weight when `bias` is above zero)
+and C (nodes x parents). The leaves' ids are the labels'.
 """
 
 from __future__ import annotations

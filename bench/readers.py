@@ -109,10 +109,7 @@ def main() -> None:
         medians = in_turns(rivals, given.rounds)
         megabytes = xmc.stat().st_size / 1e6
         print(f"readers: {X.shape[0]:,} rows, {X.nnz:,} values, {megabytes:.0f} MB of text")
-        print(
-            f"{platform.machine()}, Python {platform.python_version()}, "
-            f"median of {given.rounds} rounds in turns"
-        )
+        print(f"{platform.machine()}, Python {platform.python_version()}, median of {given.rounds} rounds in turns")
         for name, seconds in medians.items():
             ratio = seconds / medians["beamwood read_xmc"]
             print(f"  {name:28s} {seconds:8.3f} s  {megabytes / seconds:7.1f} MB/s  {ratio:6.1f} x")

@@ -172,9 +172,7 @@ def test_unsorted_features_are_sorted_and_labels_are_a_set() -> None:
     assert rows.Y.indices.tolist() == [1, 3]
 
 
-@pytest.mark.parametrize(
-    "header", [b"", b"3 5\n", b"0,1 2:3\n", b"3 5 x\n", b"3 5 99999999999\n", b"-1 5 4\n"]
-)
+@pytest.mark.parametrize("header", [b"", b"3 5\n", b"0,1 2:3\n", b"3 5 x\n", b"3 5 99999999999\n", b"-1 5 4\n"])
 def test_a_missing_header_is_described(header: bytes) -> None:
     with pytest.raises(DataError, match=r"line 1: found .* wanted a header"):
         read_xmc(io.BytesIO(header + b"0 0:1\n"[: 6 * bool(header)]))

@@ -36,9 +36,7 @@ def test_jsonl_is_read(tmp_path: Path) -> None:
 def test_labels_may_be_lists_numbers_or_strings_with_a_separator() -> None:
     def labels(value: object, separator: str | None = None) -> list[str]:
         line = json.dumps({"t": "x", "l": value}).encode()
-        return read_records(
-            io.BytesIO(line), format="jsonl", text="t", labels="l", separator=separator
-        ).labels[0]
+        return read_records(io.BytesIO(line), format="jsonl", text="t", labels="l", separator=separator).labels[0]
 
     assert labels(["a", "b"]) == ["a", "b"]
     assert labels([3, 4]) == ["3", "4"]
@@ -74,9 +72,7 @@ def test_a_bad_json_line_is_described_or_skipped(line: bytes, message: str, tmp_
         read_records(path)
     assert str(caught.value).startswith(f"{path}, line 2: ")
     assert message in str(caught.value)
-    assert read_records(path, skip_bad=True) == Records(
-        [t for t, _ in ROWS[:2]], [ls for _, ls in ROWS[:2]], 1
-    )
+    assert read_records(path, skip_bad=True) == Records([t for t, _ in ROWS[:2]], [ls for _, ls in ROWS[:2]], 1)
 
 
 CSV = '\ufefflabels,id,text\r\na|b,1,"red, ""wool""\nsocks"\r\n,2,\r\n\r\nÄ 🧦,3,日本語\r\n'.encode()

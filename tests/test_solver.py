@@ -37,8 +37,8 @@ def relative_gaps(X, Y, tree, *, C=1.0, bias=1.0, loss="squared-hinge", row_weig
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 def test_reaches_the_optimum_of_brute_force(loss, C):
-    X, Y = random_problem(60, 12, 11, seed=1)
-    assert relative_gaps(X, Y, even_tree(11, 11), C=C, loss=loss).max() < 1e-4
+    X, Y = random_problem(40, 8, 9, seed=1)
+    assert relative_gaps(X, Y, even_tree(9, 9), C=C, loss=loss).max() < 1e-4
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -49,7 +49,7 @@ def test_optimum_without_bias(loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_optimum_with_row_weights_and_relevance(loss):
-    X, Y = random_problem(50, 8, 9, seed=3)
+    X, Y = random_problem(40, 8, 9, seed=3)
     rng = np.random.default_rng(0)
     Y.data = rng.uniform(0.5, 3, Y.nnz).astype(np.float32)
     weights = rng.uniform(0.2, 2, X.shape[0])
@@ -68,9 +68,7 @@ def test_default_eps_is_near_the_optimum():
 def test_same_bits_for_any_thread_count(loss, branching):
     X, Y = random_problem(400, 60, 100, seed=5, density=0.1)
     settings = settings_for("fast", loss=loss)
-    one, two, five = (
-        train_layers(X, Y, even_tree(100, branching), settings, seed=7, threads=t) for t in (1, 2, 5)
-    )
+    one, two, five = (train_layers(X, Y, even_tree(100, branching), settings, seed=7, threads=t) for t in (1, 2, 5))
     for a, b, c in zip(one, two, five, strict=True):
         for other in (b, c):
             assert a.weights.indptr.tobytes() == other.weights.indptr.tobytes()
@@ -145,7 +143,7 @@ def nearest_to_pecos(expected, tree):
     wanted = sp.load_npz(TOY / expected).toarray()
     learned = np.unique(Y.indices)
     distances = []
-    for seed in range(200):
+    for seed in range(64):
         ours = scores(train_layers(X, Y, tree, settings_for("fast"), seed=seed), Xt)
         distances.append(float(np.abs(ours - wanted)[:, learned].max()))
     return min(distances)

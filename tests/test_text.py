@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
+import pickle
 import sys
 import threading
 import unicodedata
@@ -144,9 +146,7 @@ def test_every_character_is_python_s_unless_one_of_the_two_does_not_know_it() ->
     different = [code for code in range(sys.maxunicode + 1) if not same_character(code)]
     if unicodedata.unidata_version == _core.unicode_version:
         assert different == []
-    newer = tuple(map(int, unicodedata.unidata_version.split("."))) > tuple(
-        map(int, _core.unicode_version.split("."))
-    )
+    newer = tuple(map(int, unicodedata.unidata_version.split("."))) > tuple(map(int, _core.unicode_version.split(".")))
     old = unicodedata.ucd_3_2_0
     # A newer Python knows more characters; of those known for long, only a handful ever changed class.
     changed = [code for code in different if old.category(chr(code)) != "Cn"]
@@ -170,6 +170,7 @@ def test_several_blocks_stand_side_by_side() -> None:
     assert_same_rows(TextFeatures.from_sklearn(union), union, TEXTS)
 
 
+@pytest.mark.filterwarnings("ignore:Upper case characters")
 def test_a_fitted_scikit_learn_vectorizer_can_be_brought_in() -> None:
     for theirs in (
         TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"\b\w+\b"),
@@ -228,6 +229,15 @@ def test_objects_that_are_no_fitted_vectorizers_are_refused() -> None:
 def test_settings_that_cannot_be_meant_are_refused(wrong: dict) -> None:
     with pytest.raises(SettingsError):
         TextFeatures(**wrong)
+
+
+def test_numpy_numbers_in_settings_are_kept_as_plain_ones() -> None:
+    given = TextFeatures(min_df=np.int64(1), max_df=np.float32(1), max_features=np.int32(9), binary=np.bool_(True))
+    settings_ = given.fit(TEXTS).settings()
+    assert json.loads(json.dumps(settings_)) == {
+        **settings_,
+        "blocks": [{**settings_["blocks"][0], "ngram_range": [1, 1]}],
+    }
 
 
 def test_bad_texts_are_named() -> None:
@@ -298,6 +308,7 @@ def test_damaged_arrays_end_in_a_format_error_or_a_row(data: st.DataObject) -> N
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     damaged = FittedText.from_arrays(fitted.settings(), arrays)
     try:
+        damaged.vocabulary()
         rows = damaged.transform(TEXTS)
     except FormatError:
         return
@@ -329,9 +340,13 @@ def test_wholly_wrong_arrays_are_format_errors() -> None:
     assert unknown.nnz == 0
     for name, value in (("0/idf", np.nan), ("0/offsets", 2**40)):
         with pytest.raises(FormatError, match="damaged"):
-            FittedText.from_arrays(settings_, {**arrays, name: np.full_like(arrays[name], value)}).transform(
-                TEXTS
-            )
+            FittedText.from_arrays(settings_, {**arrays, name: np.full_like(arrays[name], value)}).transform(TEXTS)
+
+
+def test_copies_and_pickles_give_the_same_rows() -> None:
+    fitted = TextFeatures().fit(TEXTS)
+    for again in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+        assert (again.transform(TEXTS) != fitted.transform(TEXTS)).nnz == 0
 
 
 def test_a_fitted_text_serves_many_threads_at_once() -> None:
@@ -339,8 +354,7 @@ def test_a_fitted_text_serves_many_threads_at_once() -> None:
     wanted = fitted.transform(TEXTS * 50, threads=1)
     answers: list = []
     workers = [
-        threading.Thread(target=lambda: answers.append(fitted.transform(TEXTS * 50, threads=2)))
-        for _ in range(6)
+        threading.Thread(target=lambda: answers.append(fitted.transform(TEXTS * 50, threads=2))) for _ in range(6)
     ]
     for worker in workers:
         worker.start()

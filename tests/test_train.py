@@ -139,9 +139,7 @@ def test_matcher_aware_negatives_are_rows_whose_beam_reaches_the_parent(problem)
     )
     flat = train_layers(X, Y, even_tree(30, 30), settings_for("fast", eps=1e-9, max_iter=10000))
     assert np.abs(everywhere[-1].weights - flat[0].weights).max() < 0.3
-    nowhere = train_layers(
-        X, Y, tree, settings_for("fast", negatives="man"), match=lambda t: np.full((300, 5), -1)
-    )
+    nowhere = train_layers(X, Y, tree, settings_for("fast", negatives="man"), match=lambda t: np.full((300, 5), -1))
     assert (nowhere[-1].bias >= 0).all()  # only positives were seen
 
 
@@ -399,9 +397,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_stops_within_a_second(threads):
-    with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, str(threads)], stdout=subprocess.PIPE, text=True
-    ) as run:
+    with subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(threads)], stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         assert run.stdout.readline() == "go\n"
         time.sleep(1.5)

@@ -73,9 +73,7 @@ def any_tree(kind: str, vectors: sp.csr_matrix, **settings_: Any) -> list[TreeLa
     branching=st.integers(2, 9),
     max_leaf=st.integers(1, 12),
 )
-def test_every_kind_is_a_tree_over_all_labels(
-    kind: str, seed: int, labels: int, branching: int, max_leaf: int
-) -> None:
+def test_every_kind_is_a_tree_over_all_labels(kind: str, seed: int, labels: int, branching: int, max_leaf: int) -> None:
     vectors = unit_rows(seed, labels, 40, [0.0, 0.02, 0.3][seed % 3])
     layers = any_tree(kind, vectors, branching=branching, max_leaf=max_leaf, seed=seed)
     check_tree(layers, labels)

@@ -39,9 +39,7 @@ def record_of(char: str) -> tuple[int, int]:
 def two_stages(indices: list[int], size: int) -> tuple[list[int], list[int]]:
     """Cuts a long list into pages of `size` and keeps each page once: (page of each block, pages)."""
     seen: dict[tuple[int, ...], int] = {}
-    first = [
-        seen.setdefault(tuple(indices[at : at + size]), len(seen)) for at in range(0, len(indices), size)
-    ]
+    first = [seen.setdefault(tuple(indices[at : at + size]), len(seen)) for at in range(0, len(indices), size)]
     return first, [value for page in seen for value in page]
 
 

@@ -6,6 +6,7 @@
 #include <nanobind/ndarray.h>
 #pragma GCC diagnostic pop
 
+#include <algorithm>
 #include <chrono>
 #include <span>
 
@@ -22,9 +23,11 @@ template <class T> std::span<T> view(const Out<T>& array) { return {array.data()
 
 // Workers whose caller asks Python for signals, some twenty times a second. Call it with the GIL, work without.
 // After Ctrl-C the Python error is set and `Interrupted` ends the call; module.cpp hands the error on.
+// Each worker has scratch memory of its own, so an absurd number of threads is cut down; no answer depends on it.
 inline beamwood::Workers python_workers(unsigned threads) {
   using Clock = std::chrono::steady_clock;
-  return {threads, [last = Clock::now()]() mutable {
+  constexpr unsigned kMostThreads = 1024;
+  return {std::clamp(threads, 1u, kMostThreads), [last = Clock::now()]() mutable {
             const auto now = Clock::now();
             if (now - last < std::chrono::milliseconds(50)) return false;
             last = now;
@@ -35,6 +38,7 @@ inline beamwood::Workers python_workers(unsigned threads) {
 
 void bind_engine(nb::module_& m);
 void bind_training(nb::module_& m);
+void bind_search(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_clustering(nb::module_& m);
 void bind_readers(nb::module_& m);

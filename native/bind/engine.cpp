@@ -1,11 +1,10 @@
 // The door of the engine: forests over arrays that Python owns, the builders of their layouts, and search.
-#include "doors.hpp"
+#include "forest.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <mutex>
 #include <tuple>
 
 #include "beamwood/exact.hpp"
@@ -20,55 +19,6 @@ using U32 = In<std::uint32_t>;
 using U64 = In<std::uint64_t>;
 using F32 = In<float>;
 using AnyIndex = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-// Calls never share scratch memory: each takes a search from here and gives it back. What is kept grows to the
-// number of calls that ran at once.
-template <class T> class Shelf {
-public:
-  class Loan {
-  public:
-    explicit Loan(Shelf& shelf) : shelf_(shelf), item_(shelf.take()) {}
-    ~Loan() { shelf_.give(std::move(item_)); }
-    Loan(const Loan&) = delete;
-    Loan& operator=(const Loan&) = delete;
-    T* operator->() const noexcept { return item_.get(); }
-
-  private:
-    Shelf& shelf_;
-    std::unique_ptr<T> item_;
-  };
-
-private:
-  std::unique_ptr<T> take() {
-    std::lock_guard guard(lock_);
-    if (items_.empty()) return std::make_unique<T>();
-    auto item = std::move(items_.back());
-    items_.pop_back();
-    return item;
-  }
-  void give(std::unique_ptr<T> item) {
-    std::lock_guard guard(lock_);
-    items_.push_back(std::move(item));
-  }
-
-  std::mutex lock_;
-  std::vector<std::unique_ptr<T>> items_;
-};
-
-struct CallScratch {
-  QueryBatch batch;
-  BeamSearch beam;
-};
-
-struct PyForest {
-  Forest forest;
-  std::vector<std::shared_ptr<void>> owners; // keeps the arrays that the spans look at
-  Shelf<CallScratch> shelf;
-
-  template <class... Arrays> void keep(const Arrays&... arrays) {
-    (owners.push_back(std::make_shared<Arrays>(arrays)), ...);
-  }
-};
 
 bool consistent(const LayerShape& shape, std::uint32_t parents) {
   return shape.child_start.size() == static_cast<std::size_t>(parents) + 1 &&
@@ -207,17 +157,6 @@ std::vector<Choice> choices_of(const BeamSearch& search) {
     out.emplace_back(c.tree, c.layer, static_cast<int>(c.matcher), c.statistics.blocks, c.statistics.chunks,
                      c.statistics.rows, c.statistics.query_nonzeros);
   return out;
-}
-
-SearchOptions options_of(std::size_t k, std::uint32_t beam, int matcher, int isa, bool sort_blocks) {
-  SearchOptions options;
-  options.k = static_cast<std::uint32_t>(k);
-  options.beam = beam;
-  options.choose = matcher < 0;
-  if (matcher >= 0) options.matcher = static_cast<Matcher>(matcher);
-  options.isa = static_cast<Isa>(isa);
-  options.sort_blocks = sort_blocks;
-  return options;
 }
 
 // Fills labels and scores. The answer is a fault (0: none, 1 to 4: RowFaults of the queries, 5: a damaged model) or,

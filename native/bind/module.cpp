@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
   bind_engine(m);
   bind_training(m);
   bind_text(m);
+  bind_search(m);
   bind_clustering(m);
   bind_readers(m);
 }

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "beamwood/count_terms.hpp"
-#include "beamwood/parallel.hpp"
 #include "beamwood/vectorize.hpp"
-#include "doors.hpp"
+#include "utf8.hpp"
 
 namespace {
 
@@ -24,45 +23,6 @@ template <class T> Made<T> give(std::vector<T>&& values) {
   nb::capsule owner(raw, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return Made<T>(raw->data(), {raw->size()}, owner);
 }
-
-template <class T> std::span<const T> view(const In<T>& array) { return {array.data(), array.size()}; }
-
-[[noreturn]] void raise(const char* kind, const char* message) {
-  const nb::object type = nb::module_::import_("beamwood.errors").attr(kind);
-  PyErr_SetString(type.ptr(), message);
-  throw nb::python_error();
-}
-
-// The UTF-8 bytes of a list of str, valid as long as this and the list live. Lone surrogates pass as three bytes each.
-class Utf8Texts {
-public:
-  explicit Utf8Texts(const nb::list& texts) {
-    views_.reserve(texts.size());
-    for (nb::handle text : texts) {
-      Py_ssize_t size = 0;
-      if (!PyUnicode_Check(text.ptr())) throw nb::type_error("every text must be a str");
-      const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-      if (bytes) {
-        views_.emplace_back(bytes, static_cast<std::size_t>(size));
-      } else {
-        PyErr_Clear();
-        views_.push_back(with_surrogates(text));
-      }
-    }
-  }
-  std::span<const std::string_view> views() const noexcept { return views_; }
-
-private:
-  std::string_view with_surrogates(nb::handle text) {
-    nb::object bytes = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogatepass"));
-    if (!bytes.is_valid()) throw nb::python_error();
-    owned_.push_back(bytes);
-    return {PyBytes_AsString(bytes.ptr()), static_cast<std::size_t>(PyBytes_Size(bytes.ptr()))};
-  }
-
-  std::vector<std::string_view> views_;
-  std::vector<nb::object> owned_;
-};
 
 // (char_wb, min_n, max_n, lowercase, min_letters)
 TermRules term_rules(const nb::tuple& rules) {
@@ -83,8 +43,9 @@ TermCounter make_counter(const nb::tuple& blocks) {
 
 void count_texts(TermCounter& counter, const nb::list& texts, unsigned threads) {
   const Utf8Texts utf8(texts);
+  const Workers workers = python_workers(threads);
   nb::gil_scoped_release unlocked;
-  counter.add(utf8.views(), Workers{threads});
+  counter.add(utf8.views(), workers);
 }
 
 nb::tuple finish_block(TermCounter& counter, std::size_t block, double fewest, double most) {
@@ -143,12 +104,12 @@ void transform_task(const Vectorizer& vectorizer, std::span<const std::string_vi
   }
 }
 
-Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_view> texts, unsigned threads) {
+Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_view> texts, const Workers& workers) {
   constexpr std::size_t texts_a_task = 128;
   const std::size_t tasks = (texts.size() + texts_a_task - 1) / texts_a_task;
   std::vector<Rows> parts(tasks);
-  std::vector<TextScratch> scratch(std::max(1u, threads));
-  parallel_for(Workers{threads}, tasks, [&](std::size_t task, unsigned worker) {
+  std::vector<TextScratch> scratch(std::max(1u, workers.threads));
+  parallel_for(workers, tasks, [&](std::size_t task, unsigned worker) {
     const std::size_t from = task * texts_a_task;
     const std::size_t count = std::min(texts_a_task, texts.size() - from);
     transform_task(vectorizer, texts.subspan(from, count), scratch[worker], parts[task]);
@@ -169,9 +130,10 @@ Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_vie
 
 nb::tuple transform(const Vectorizer& vectorizer, const nb::list& texts, unsigned threads) {
   const Utf8Texts utf8(texts);
+  const Workers workers = python_workers(threads);
   Rows rows = [&] {
     nb::gil_scoped_release unlocked;
-    return transform_all(vectorizer, utf8.views(), threads);
+    return transform_all(vectorizer, utf8.views(), workers);
   }();
   if (!rows.sound)
     raise("FormatError", "the stored vocabulary is damaged: a hash slot, an offset or an idf is out of range; "

@@ -27,11 +27,12 @@ template <class T> void flip(Random& random, std::vector<T>& array) {
 }
 
 void flip(Random& random, std::vector<float>& array) {
-  if (!array.empty()) array[random.below(array.size())] = std::bit_cast<float>(static_cast<std::uint32_t>(random.next()));
+  if (!array.empty())
+    array[random.below(array.size())] = std::bit_cast<float>(static_cast<std::uint32_t>(random.next()));
 }
 
 void damage(Random& random, OwnedLayer& layer) {
-  switch (random.below(11)) {
+  switch (random.below(14)) {
   case 0: return flip(random, layer.child_start);
   case 1: return flip(random, layer.label);
   case 2: return flip(random, layer.bias);
@@ -42,9 +43,10 @@ void damage(Random& random, OwnedLayer& layer) {
   case 7: return flip(random, layer.words);
   case 8: return flip(random, layer.index);
   case 9: return flip(random, layer.column_index);
-  default:
-    flip(random, layer.column_start);
-    flip(random, layer.column_feature);
+  case 10: return flip(random, layer.thread_start);
+  case 11: return flip(random, layer.threads);
+  case 12: return flip(random, layer.root);
+  default: flip(random, layer.column_start); flip(random, layer.column_feature);
   }
 }
 
@@ -63,12 +65,14 @@ int try_all(Random& random, const OwnedForest& own, std::span<const Query> queri
         options.isa = isa;
         reported += !search(forest, queries, options).sound;
       }
-      if (own.trees.size() > 1) continue;
+      if (own.trees.size() > 1 || layout == Layout::threaded) continue;
       Answers answers(queries.size(), options.k);
       ExactSearch exact;
       reported += !exact.run(forest, queries, options, Workers{}, answers.labels.data(), answers.scores.data());
     }
   }
+  std::vector<OwnedLayer> threaded = own.trees[0];
+  reported += !thread_tree(threaded, own.features);
   for (const OwnedLayer& layer : own.trees[0]) { // the way to columns reads chunks too
     std::vector<std::uint64_t> start(layer.nodes + std::size_t{1});
     const bool sound = measure_columns(layer.shape(), layer.chunks(), start, Workers{});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "beamwood/exact.hpp"
+#include "beamwood/thread_build.hpp"
 #include "check.hpp"
 
 namespace check {
@@ -45,7 +46,8 @@ inline PlainTree plain_tree(Random& random, const Plan& plan, std::uint32_t& lab
     PlainLayer layer;
     layer.child_start.push_back(0);
     for (const bool open : inner)
-      layer.child_start.push_back(layer.child_start.back() + (open ? random.between(plan.least_width, plan.most_width) : 0));
+      layer.child_start.push_back(layer.child_start.back() +
+                                  (open ? random.between(plan.least_width, plan.most_width) : 0));
     const std::uint32_t nodes = layer.child_start.back();
     const bool last = depth + 1 == plan.layers;
     inner.assign(nodes, false);
@@ -125,13 +127,15 @@ inline std::vector<std::uint32_t> hash_indices(const std::vector<std::uint64_t>&
 
 struct OwnedLayer {
   std::uint32_t nodes = 0;
-  std::vector<std::uint32_t> child_start, label, feature, offset, words, index, column_feature, column_index;
-  std::vector<std::uint64_t> row_start, word_start, column_start;
+  std::vector<std::uint32_t> child_start, label, feature, offset, words, index, column_feature, column_index, threads,
+      root;
+  std::vector<std::uint64_t> row_start, word_start, column_start, thread_start;
   std::vector<float> bias, column_weight;
 
   LayerShape shape() const { return {nodes, child_start, label, bias}; }
   ChunkWeights chunks() const { return {row_start, word_start, feature, offset, words, index}; }
   ColumnWeights columns() const { return {column_start, column_feature, column_weight, column_index}; }
+  ThreadedWeights threaded() const { return {thread_start, threads, root}; }
 };
 
 inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, unsigned threads = 1) {
@@ -162,6 +166,27 @@ inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, u
   return own;
 }
 
+// Threads a tree from the bottom up. False: its chunks are damaged.
+inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, unsigned count = 1) {
+  ThreadedRows below, rows;
+  for (std::size_t l = tree.size(); l-- > 0;) {
+    OwnedLayer& own = tree[l];
+    const LayerShape shape = own.shape();
+    const ChunkWeights chunks = own.chunks();
+    ThreadedLayerBuilder builder(shape, chunks, l + 1 == tree.size() ? nullptr : &below, features);
+    rows = {};
+    if (!builder.measure(rows, Workers{count})) return false;
+    own.threads.assign(rows.word_start.back() + kTailWords, 7);
+    trim(own.threads);
+    if (!builder.fill(rows, own.threads, Workers{count})) return false;
+    own.thread_start = rows.word_start;
+    below = std::move(rows);
+  }
+  tree[0].root.assign(features, 0);
+  for (std::size_t i = 0; i < below.feature.size(); ++i) tree[0].root[below.feature[i]] = below.offset[i];
+  return true;
+}
+
 struct OwnedForest {
   std::uint32_t features = 0, labels = 0;
   Activation activation;
@@ -172,6 +197,7 @@ struct OwnedForest {
     for (const PlainTree& tree : plain.trees) {
       auto& layers = trees.emplace_back();
       for (const PlainLayer& layer : tree) layers.push_back(owned_layer(layer, features));
+      CHECK(thread_tree(layers, features));
     }
   }
 
@@ -179,7 +205,8 @@ struct OwnedForest {
     Forest forest{features, labels, activation, layout, {}};
     for (const auto& tree : trees) {
       auto& layers = forest.trees.emplace_back().layers;
-      for (const OwnedLayer& layer : tree) layers.push_back({layer.shape(), layer.chunks(), layer.columns()});
+      for (const OwnedLayer& layer : tree)
+        layers.push_back({layer.shape(), layer.chunks(), layer.columns(), layer.threaded()});
     }
     return forest;
   }
@@ -203,8 +230,9 @@ struct Rows {
     }
     trim(features);
     trim(values);
-    const RowCheck found = batch.checked(std::span<const std::int64_t>(offsets), std::span<const std::int32_t>(features),
-                                         std::span<const float>(values), dimension);
+    const RowCheck found =
+        batch.checked(std::span<const std::int64_t>(offsets), std::span<const std::int32_t>(features),
+                      std::span<const float>(values), dimension);
     CHECK(found.fault == RowFault::none);
   }
   std::span<const Query> queries() const { return batch.queries(); }
@@ -239,7 +267,8 @@ inline std::vector<Isa> isas_here() {
 }
 
 inline constexpr Matcher kMatchers[] = {Matcher::march, Matcher::binary, Matcher::hash, Matcher::dense};
-inline constexpr Layout kLayouts[] = {Layout::chunk, Layout::column};
+inline constexpr Layout kLayouts[] = {Layout::chunk, Layout::column, Layout::threaded};
+inline constexpr Layout kSearched[] = {Layout::chunk, Layout::column}; // by a matcher; exact search knows these two
 
 // --- the plain search: Algorithm 1 with sorts and maps; it shares with the engine only the scalar activations --------
 

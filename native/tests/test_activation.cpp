@@ -18,7 +18,8 @@ float expected(const Activation& a, float z) {
   case ActivationKind::identity: return z;
   case ActivationKind::sigmoid: return static_cast<float>(1.0 / (1.0 + std::exp(-x)));
   case ActivationKind::hinge: return static_cast<float>(std::exp(-std::pow(margin, a.power)));
-  case ActivationKind::log_sigmoid: return static_cast<float>(x > 0 ? -std::log1p(std::exp(-x)) : x - std::log1p(std::exp(x)));
+  case ActivationKind::log_sigmoid:
+    return static_cast<float>(x > 0 ? -std::log1p(std::exp(-x)) : x - std::log1p(std::exp(x)));
   case ActivationKind::log_hinge: return static_cast<float>(-std::pow(margin, a.power));
   }
   return 0;
@@ -49,7 +50,7 @@ TEST(activations_agree_with_the_c_library_to_one_step) {
 TEST(known_values) {
   CHECK(sigmoid_of(0.0f) == 0.5f);
   CHECK(hinge_of(1.0f, 3) == 1.0f);
-  CHECK(hinge_of(0.0f, 3) == 0x1.78b564p-2f); // 1/e
+  CHECK(hinge_of(0.0f, 3) == 0x1.78b564p-2f);    // 1/e
   CHECK(log_sigmoid_of(0.0f) == -0x1.62e43p-1f); // -ln 2
   CHECK(log_hinge_of(-1.0f, 2) == -4.0f);
   CHECK(log_hinge_of(-1.0f, 3) == -8.0f);

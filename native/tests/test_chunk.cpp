@@ -82,12 +82,14 @@ TEST(offsets_that_leave_the_arrays_are_reported) {
       damage(layer);
       return !readable(layer);
     };
-    const std::uint64_t huge[] = {1u << 20, 0xffffffffu, 1ull << 40, ~std::uint64_t{0}, ~std::uint64_t{0} - 63, 1ull << 63};
+    const std::uint64_t huge[] = {1u << 20,  0xffffffffu, 1ull << 40, ~std::uint64_t{0}, ~std::uint64_t{0} - 63,
+                                  1ull << 63};
     for (const std::uint64_t value : huge)
       for (const std::size_t at : {0u, 1u, 2u}) {
         CHECK(broken([&](OwnedLayer& l) { l.row_start[at] = value; }));
         CHECK(broken([&](OwnedLayer& l) { l.word_start[at] = value; }));
-        CHECK(broken([&](OwnedLayer& l) { l.child_start[at] = static_cast<std::uint32_t>(value); }) || value >> 32 != 0);
+        CHECK(broken([&](OwnedLayer& l) { l.child_start[at] = static_cast<std::uint32_t>(value); }) ||
+              value >> 32 != 0);
       }
     CHECK(broken([](OwnedLayer& l) { l.offset[3] = 0xffffffffu; }));
     CHECK(broken([](OwnedLayer& l) { l.offset[3] = static_cast<std::uint32_t>(l.word_start[1]); }));

@@ -33,15 +33,16 @@ std::vector<Placed> placed(const Chunk& chunk, const std::vector<Match>& matches
   return rows;
 }
 
-std::int64_t accumulate(const Kernels& kernels, const Chunk& chunk, std::uint32_t width, const std::vector<Placed>& rows,
-                        std::vector<float>& z) {
+std::int64_t accumulate(const Kernels& kernels, const Chunk& chunk, std::uint32_t width,
+                        const std::vector<Placed>& rows, std::vector<float>& z) {
   z.assign(width <= kMaskWidth ? kMaskWidth : 65536, -7.0f);
   return kernels.accumulate(chunk.words, chunk.word_count, width, 1, rows.data(),
                             static_cast<std::uint32_t>(rows.size()), z.data());
 }
 
 // Every sibling's sum, through the kernel of an instruction set.
-std::vector<float> sums(const Kernels& kernels, const OneChunk& one, std::uint32_t width, const std::vector<Match>& matches) {
+std::vector<float> sums(const Kernels& kernels, const OneChunk& one, std::uint32_t width,
+                        const std::vector<Match>& matches) {
   std::vector<float> z;
   CHECK(accumulate(kernels, one.chunk, width, placed(one.chunk, matches, matches.size()), z) >= 0);
   z.resize(width);
@@ -62,7 +63,8 @@ TEST(every_instruction_set_gives_the_plain_sum) {
       matches.resize(match_march(query, one.chunk.support, matches.data()));
       for (const Isa isa : isas) {
         const auto z = sums(*kernels_for(isa), one, width, matches);
-        for (std::uint32_t c = 0; c < width; ++c) CHECK(key_of(z[c], c) == key_of(plain_sum(query, one.plain.column[c]), c));
+        for (std::uint32_t c = 0; c < width; ++c)
+          CHECK(key_of(z[c], c) == key_of(plain_sum(query, one.plain.column[c]), c));
       }
     }
   }
@@ -78,7 +80,8 @@ TEST(the_widest_chunk_sums_like_any_other) {
     for (const Isa isa : isas_here()) {
       const auto z = sums(*kernels_for(isa), one, kMaxWidth, matches);
       bool same = true;
-      for (std::uint32_t c = 0; c < kMaxWidth; ++c) same &= key_of(z[c], c) == key_of(plain_sum(query, one.plain.column[c]), c);
+      for (std::uint32_t c = 0; c < kMaxWidth; ++c)
+        same &= key_of(z[c], c) == key_of(plain_sum(query, one.plain.column[c]), c);
       CHECK(same);
     }
   }
@@ -91,7 +94,9 @@ TEST(damaged_records_are_reported_or_harmless) {
     OneChunk one(random, width, 16, 0.5);
     if (one.own.feature.empty()) continue;
     for (std::uint32_t i = random.between(1, 4); i > 0; --i) {
-      if (random.chance(0.5)) one.own.offset[random.below(one.own.offset.size())] = static_cast<std::uint32_t>(random.next() >> random.below(64));
+      if (random.chance(0.5))
+        one.own.offset[random.below(one.own.offset.size())] =
+            static_cast<std::uint32_t>(random.next() >> random.below(64));
       else one.own.words[random.below(one.own.words.size() - kTailWords)] = static_cast<std::uint32_t>(random.next());
     }
     const Rows rows(random, 1, 16, 0.8);

@@ -90,8 +90,10 @@ TEST(marching_in_strides_finds_the_same) {
     long_one.index();
     short_one.index();
     for (const Matcher matcher : kMatchers) {
-      CHECK(same(matches_of(matcher, few.view(), long_one.view(), 3000), matches_of(Matcher::dense, few.view(), long_one.view(), 3000)));
-      CHECK(same(matches_of(matcher, many.view(), short_one.view(), 3000), matches_of(Matcher::dense, many.view(), short_one.view(), 3000)));
+      CHECK(same(matches_of(matcher, few.view(), long_one.view(), 3000),
+                 matches_of(Matcher::dense, few.view(), long_one.view(), 3000)));
+      CHECK(same(matches_of(matcher, many.view(), short_one.view(), 3000),
+                 matches_of(Matcher::dense, many.view(), short_one.view(), 3000)));
     }
   }
 }

@@ -46,9 +46,8 @@ TEST(a_call_can_be_interrupted) {
 
 TEST(calls_inside_calls_end) {
   std::atomic<int> inner{0};
-  parallel_for(Workers{4}, 20, [&](std::size_t, unsigned) {
-    parallel_for(Workers{4}, 20, [&](std::size_t, unsigned) { ++inner; });
-  });
+  parallel_for(Workers{4}, 20,
+               [&](std::size_t, unsigned) { parallel_for(Workers{4}, 20, [&](std::size_t, unsigned) { ++inner; }); });
   CHECK(inner == 400);
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 Plan random_plan(Random& random) {
   constexpr Activation kinds[] = {
-      {ActivationKind::sigmoid, 1, Path::product},   {ActivationKind::hinge, 3, Path::product},
-      {ActivationKind::log_sigmoid, 1, Path::sum},   {ActivationKind::log_hinge, 2, Path::log_exp},
+      {ActivationKind::sigmoid, 1, Path::product},     {ActivationKind::hinge, 3, Path::product},
+      {ActivationKind::log_sigmoid, 1, Path::sum},     {ActivationKind::log_hinge, 2, Path::log_exp},
       {ActivationKind::log_sigmoid, 1, Path::log_exp}, {ActivationKind::identity, 1, Path::last}};
   Plan plan;
   plan.features = random.between(1, 60);
@@ -56,6 +56,7 @@ TEST(every_variant_gives_the_bits_of_the_plain_search) {
         for (const Matcher matcher : kMatchers) {
           options.matcher = matcher;
           options.sort_blocks = random.chance(0.8);
+          options.bound = random.chance(0.8);
           CHECK(search(forest, rows.queries(), options, random.between(1, 3)) == expected);
         }
       }
@@ -79,7 +80,8 @@ TEST(threads_and_batches_change_no_bit) {
       for (const unsigned threads : {2u, 8u}) CHECK(search(forest, rows.queries(), options, threads) == one);
       for (std::size_t q = 0; q < 20; ++q) {
         const Answers alone = search(forest, rows.queries().subspan(q, 1), options);
-        CHECK(std::equal(alone.labels.begin(), alone.labels.end(), one.labels.begin() + static_cast<std::ptrdiff_t>(q * options.k)));
+        CHECK(std::equal(alone.labels.begin(), alone.labels.end(),
+                         one.labels.begin() + static_cast<std::ptrdiff_t>(q * options.k)));
         CHECK(std::memcmp(alone.scores.data(), one.scores.data() + q * options.k, 4 * options.k) == 0);
       }
     }
@@ -100,7 +102,8 @@ TEST(many_callers_share_a_forest) {
     for (std::size_t c = 0; c < same.size(); ++c)
       callers.emplace_back([&, c] {
         bool all = true;
-        for (unsigned i = 0; i < 10; ++i) all &= search(forest, rows.queries(), options, 1 + (i + static_cast<unsigned>(c)) % 3) == expected;
+        for (unsigned i = 0; i < 10; ++i)
+          all &= search(forest, rows.queries(), options, 1 + (i + static_cast<unsigned>(c)) % 3) == expected;
         same[c] = all;
       });
   }
@@ -141,14 +144,49 @@ TEST(exact_search_is_the_plain_search_with_an_endless_beam) {
     options.k = random.between(1, 12);
     options.choose = random.chance(0.5);
     const Answers expected = plain_search(plain, rows.queries(), options.k, 1u << 30);
-    for (const Layout layout : kLayouts)
+    for (const Layout layout : kSearched)
       for (const unsigned threads : {1u, 2u}) {
         Answers found(rows.queries().size(), options.k);
         ExactSearch exact;
-        found.sound = exact.run(own.view(layout), rows.queries(), options, Workers{threads}, found.labels.data(), found.scores.data());
+        found.sound = exact.run(own.view(layout), rows.queries(), options, Workers{threads}, found.labels.data(),
+                                found.scores.data());
         CHECK(found == expected);
       }
   }
+}
+
+TEST(threads_are_the_same_bytes_for_any_number_of_workers) {
+  Random random;
+  for (int round = 0; round < 20; ++round) {
+    OwnedForest own(plain_forest(random, random_plan(random)));
+    auto again = own.trees[0];
+    CHECK(thread_tree(again, own.features, 3));
+    for (std::size_t l = 0; l < again.size(); ++l) {
+      CHECK(again[l].threads == own.trees[0][l].threads);
+      CHECK(again[l].thread_start == own.trees[0][l].thread_start);
+      CHECK(again[l].root == own.trees[0][l].root);
+    }
+  }
+}
+
+TEST(threaded_offsets_that_leave_the_arrays_are_reported) {
+  Random random;
+  const PlainForest plain = plain_forest(random, larger_plan());
+  const Rows rows(random, 5, plain.features, 0.9);
+  const auto reported = [&](auto&& damage) {
+    OwnedForest own(plain);
+    damage(own.trees[0]);
+    SearchOptions options;
+    options.beam = 100000;
+    options.bound = false; // everything is opened
+    return !search(own.view(Layout::threaded), rows.queries(), options).sound;
+  };
+  for (const std::uint64_t far : {std::uint64_t{1} << 32, ~std::uint64_t{0}, ~std::uint64_t{0} - 50})
+    for (const std::size_t layer : {0u, 1u, 2u}) {
+      CHECK(reported([&](auto& tree) { tree[layer].thread_start[0] = far; }));
+      CHECK(reported([&](auto& tree) { tree[layer].thread_start[1] = far; }));
+    }
+  CHECK(reported([](auto& tree) { std::fill(tree[0].root.begin(), tree[0].root.end(), 0xfffffff0u); }));
 }
 
 TEST(labels_and_shapes_of_a_damaged_tree_are_reported) {
@@ -164,9 +202,11 @@ TEST(labels_and_shapes_of_a_damaged_tree_are_reported) {
       SearchOptions options;
       options.k = options.beam = 100000; // everything is looked at
       beam &= !search(forest, rows.queries(), options, 2).sound;
+      if (layout == Layout::threaded) continue;
       Answers answers(rows.queries().size(), options.k);
       ExactSearch exact;
-      best_first &= !exact.run(forest, rows.queries(), options, Workers{2}, answers.labels.data(), answers.scores.data());
+      best_first &=
+          !exact.run(forest, rows.queries(), options, Workers{2}, answers.labels.data(), answers.scores.data());
     }
     return beam && best_first;
   };

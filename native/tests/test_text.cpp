@@ -1,9 +1,4 @@
-// Random bytes, texts and damaged arrays through the text and parser headers; meant to run under sanitizers.
-//
-//   g++ -std=c++20 -g -O1 -fsanitize=address,undefined -Inative/include native/tests/test_text.cpp -o test_text -pthread
-//   ./test_text [seed] [rounds]
-#include <cstdio>
-#include <cstdlib>
+// Random bytes, texts and damaged arrays through the text and parser headers.
 #include <random>
 #include <string>
 #include <vector>
@@ -12,19 +7,16 @@
 #include "beamwood/parse.hpp"
 #include "beamwood/print.hpp"
 #include "beamwood/vectorize.hpp"
+#include "check.hpp"
 
 namespace {
 
 using namespace beamwood;
 using Random = std::mt19937_64;
 
-unsigned long long seed = 1;
+constexpr int kRounds = 2000;
 
-void claim(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "FAILED: %s (seed %llu)\n", what, seed);
-  std::exit(1);
-}
+void claim(bool holds, const char* what) { check::expect(holds, what, __FILE__, __LINE__); }
 
 std::string random_bytes(Random& random, std::size_t longest, std::string_view alphabet) {
   std::string bytes(random() % (longest + 1), '\0');
@@ -50,7 +42,7 @@ template <class T> void damage(Random& random, std::vector<T>& array) {
   array[random() % array.size()] = static_cast<T>(random());
 }
 
-void any_bytes_are_text_and_damage_is_noticed(Random& random) {
+void text_round(Random& random) {
   const std::string_view alphabet = "aAbB \t\xCE\xA3\xC4\xB0\xE2\x80\x99\xED\xA0\x80\xF0\x9F\x98\x80";
   std::vector<std::vector<char>> texts;
   for (int i = 0; i < 8; ++i) texts.push_back(on_heap(random_bytes(random, 60, alphabet)));
@@ -80,7 +72,7 @@ void any_bytes_are_text_and_damage_is_noticed(Random& random) {
   }
 }
 
-void any_bytes_can_be_parsed_in_any_pieces(Random& random) {
+void parser_round(Random& random) {
   const std::string text = random_bytes(random, 300, "0123456789,::.. \n\n-eE#\r");
   const RowFormat format{random() % 2 == 0, random() % 2 == 0, ~0ull, 1000, 1000};
   RowParser whole(format, true, 1), pieces(format, true, 1);
@@ -98,7 +90,7 @@ void any_bytes_can_be_parsed_in_any_pieces(Random& random) {
           "pieces do not matter");
 }
 
-void printed_values_read_back(Random& random) {
+void value_round(Random& random) {
   const auto bits = static_cast<std::uint32_t>(random());
   float value;
   std::memcpy(&value, &bits, 4);
@@ -114,14 +106,17 @@ void printed_values_read_back(Random& random) {
 
 } // namespace
 
-int main(int count, char** words) {
-  if (count > 1) seed = std::strtoull(words[1], nullptr, 10);
-  const long rounds = count > 2 ? std::atol(words[2]) : 20000;
-  Random random(seed);
-  for (long i = 0; i < rounds; ++i) {
-    any_bytes_are_text_and_damage_is_noticed(random);
-    any_bytes_can_be_parsed_in_any_pieces(random);
-    for (int j = 0; j < 20; ++j) printed_values_read_back(random);
-  }
-  std::printf("text and parser: %ld rounds hold (seed %llu)\n", rounds, seed);
+TEST(any_bytes_are_text_and_damage_is_noticed) {
+  Random random(check::seed);
+  for (int i = 0; i < kRounds; ++i) text_round(random);
+}
+
+TEST(any_bytes_can_be_parsed_in_any_pieces) {
+  Random random(check::seed);
+  for (int i = 0; i < kRounds; ++i) parser_round(random);
+}
+
+TEST(printed_values_read_back) {
+  Random random(check::seed);
+  for (int i = 0; i < 20 * kRounds; ++i) value_round(random);
 }

@@ -2,25 +2,36 @@
 
 from beamwood.engine import LayerChoice, Stats
 from beamwood.errors import BeamwoodError, DataError, FormatError, SettingsError
+from beamwood.hits import Hit, Hits
 from beamwood.layers import Layer
+from beamwood.metrics import Metrics, evaluate
 from beamwood.model import Model, load
 from beamwood.report import Report
 from beamwood.settings import Settings
-from beamwood.train import train
+from beamwood.text import FittedText, TextBlock, TextFeatures
+from beamwood.train import train, train_text
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BeamwoodError",
     "DataError",
+    "FittedText",
     "FormatError",
+    "Hit",
+    "Hits",
     "Layer",
     "LayerChoice",
+    "Metrics",
     "Model",
     "Report",
     "Settings",
     "SettingsError",
     "Stats",
+    "TextBlock",
+    "TextFeatures",
+    "evaluate",
     "load",
     "train",
+    "train_text",
 ]

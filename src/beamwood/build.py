@@ -128,8 +128,9 @@ def check_children(label: Array, below: Layer | None, what: str) -> None:
     has_child = np.zeros(len(label), bool)
     if below is not None:
         parent = np.asarray(below.parent)
-        known = parent[(parent >= 0) & (parent < len(label))] if parent.dtype.kind in "iu" else parent[:0]
-        has_child[known.astype(np.int64)] = True
+        if parent.dtype.kind not in "iu" or not parent.size or parent.min() < 0 or parent.max() >= len(label):
+            return  # the next layer's own check says what is wrong with it
+        has_child[parent.astype(np.int64)] = True
     childless = np.flatnonzero((label < 0) & ~has_child)
     if len(childless):
         raise DataError(

@@ -20,13 +20,13 @@ from beamwood import _core
 from beamwood.errors import DataError, SettingsError
 from beamwood.label_table import LabelTable
 from beamwood.records import Records, iter_records, read_records
+from beamwood.rows import as_csr
 from beamwood.sources import Source, blocks, format_of, name_of, opened
 
 __all__ = [
     "LabelTable",
     "Records",
     "Rows",
-    "checked_rows",
     "format_of",
     "iter_records",
     "read_npz",
@@ -115,19 +115,18 @@ def read_svmlight(
 
 def read_npz(features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> Rows:
     """Reads a pair of scipy `.npz` files: rows x features and rows x labels."""
-    X = checked_rows(_load_npz(features), name_of(features))
-    Y = checked_rows(_load_npz(labels), name_of(labels))
+    X = sp.csr_matrix(as_csr(_load_npz(features), None, name_of(features)))
+    Y = sp.csr_matrix(as_csr(_load_npz(labels), None, name_of(labels)))
     if X.shape[0] != Y.shape[0]:
         raise DataError(
-            f"{name_of(features)} has {X.shape[0]:,} rows and {name_of(labels)} {Y.shape[0]:,}; "
-            "they must be equal"
+            f"{name_of(features)} has {X.shape[0]:,} rows and {name_of(labels)} {Y.shape[0]:,}; they must be equal"
         )
     return Rows(X=X, Y=Y)
 
 
 def write_xmc(target: str | os.PathLike[str] | BinaryIO, X: Any, Y: Any) -> None:
     """Writes rows in the XMC repository's format; what `read_xmc` reads back is the same bit for bit."""
-    X, Y = checked_rows(X, "X"), checked_rows(Y, "Y")
+    X, Y = as_csr(X, None, "X"), as_csr(Y, None, "Y")
     if X.shape[0] != Y.shape[0]:
         raise DataError(f"X has {X.shape[0]:,} rows and Y {Y.shape[0]:,}; they must be equal")
     if isinstance(target, (str, os.PathLike)):
@@ -135,24 +134,6 @@ def write_xmc(target: str | os.PathLike[str] | BinaryIO, X: Any, Y: Any) -> None
             _write_rows(stream, X, Y)
     else:
         _write_rows(target, X, Y)
-
-
-def checked_rows(matrix: Any, name: str) -> sp.csr_matrix:
-    """Any real scipy or numpy matrix as csr float32 with rising ids; complex or not finite: refused."""
-    if not sp.issparse(matrix):
-        matrix = np.asarray(matrix)
-    if matrix.ndim != 2 or not (np.issubdtype(matrix.dtype, np.number) or matrix.dtype == bool):
-        raise DataError(f"{name} is {matrix.dtype} of shape {matrix.shape}; wanted a matrix of real numbers")
-    if np.issubdtype(matrix.dtype, np.complexfloating):
-        raise DataError(f"{name} holds complex numbers; wanted real ones")
-    with np.errstate(over="ignore"):
-        rows = sp.csr_matrix(matrix, dtype=np.float32)
-    if not rows.has_canonical_format:
-        rows = rows.copy() if rows is matrix else rows
-        rows.sum_duplicates()
-    if not np.isfinite(rows.data).all():
-        raise DataError(f"{name} holds NaN, infinity or a number beyond float32; replace those values first")
-    return rows
 
 
 def _header(line: bytes, source: Source) -> tuple[int, int, int]:
@@ -172,8 +153,7 @@ def _feed(parser: Any, stream: BinaryIO, source: Source) -> None:
     if not good:
         line, found, wanted = parser.bad
         raise DataError(
-            f"{name_of(source)}, line {line}: found {found!r}, wanted {wanted}; "
-            "correct the line or skip bad lines"
+            f"{name_of(source)}, line {line}: found {found!r}, wanted {wanted}; correct the line or skip bad lines"
         )
 
 
@@ -188,9 +168,7 @@ class _Base:
         """Makes ids start at 0, in place."""
         lowest = int(ids.min()) if len(ids) else 0
         if self.zero_based is False and len(ids) and lowest == 0:
-            raise DataError(
-                f"{self.name}: feature 0 was found in a file said to count from 1; set zero_based=True"
-            )
+            raise DataError(f"{self.name}: feature 0 was found in a file said to count from 1; set zero_based=True")
         if self.zero_based is False or (self.zero_based == "auto" and lowest > 0):
             ids -= 1
 
@@ -245,7 +223,7 @@ def _load_npz(path: str | os.PathLike[str]) -> Any:
         ) from error
 
 
-def _write_rows(stream: BinaryIO, X: sp.csr_matrix, Y: sp.csr_matrix, rows_a_block: int = 4096) -> None:
+def _write_rows(stream: BinaryIO, X: Any, Y: Any, rows_a_block: int = 4096) -> None:
     stream.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n".encode())
     for first in range(0, X.shape[0], rows_a_block):
         x, y = X[first : first + rows_a_block], Y[first : first + rows_a_block]

@@ -64,7 +64,5 @@ def _candidates(name: str) -> Iterator[Path]:
 def _file(folder: Path, part: str) -> Path:
     file = folder / f"{part}.jsonl.gz"
     if not file.is_file():
-        raise DataError(
-            f"{file}: there is no such file; path must be the folder with train.jsonl.gz and test.jsonl.gz"
-        )
+        raise DataError(f"{file}: there is no such file; path must be the folder with train.jsonl.gz and test.jsonl.gz")
     return file

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from beamwood import _core
 from beamwood.activations import Activation
 from beamwood.build import TreeSize, columns_of, hash_index, layer_name
-from beamwood.errors import FormatError, SettingsError
+from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.rows import as_csr
 
 Array = npt.NDArray[Any]
@@ -125,6 +125,16 @@ class Searcher:
         )  # raises with the place and the reason, unless rows were only unsorted
         return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks)
 
+    def search(self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int) -> Any:
+        """(fault, known terms, native nanoseconds, hits) of one text: tokens, features, beam and names in one call."""
+        try:
+            found = _core.search(self.forest, vectorizer, text, keys, names, k, beam, self._matcher, self._isa)
+        except IndexError:
+            found = (_DAMAGED,)
+        if found[0]:
+            raise FormatError("The model is damaged: its vocabulary, weights or names lead outside. Get a fresh copy.")
+        return found
+
     def stats(self, raw: Any) -> Stats:
         """The statistics of a call, in words."""
         nanoseconds, blocks, rows, touched, choices = raw
@@ -145,6 +155,8 @@ def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
     try:
         return np.empty((n, k), np.int64), np.empty((n, k), np.float32)
     except (MemoryError, ValueError):
+        if n < 0:
+            raise DataError("X is not a valid CSR matrix: its indptr is empty. Build it anew.") from None
         raise SettingsError(
             f"The answers to {n:,} queries with k={k:,} do not fit in memory. Use a smaller k, or ask in parts."
         ) from None

@@ -87,13 +87,9 @@ class LabelTable:
 
     def with_names(self, names: Mapping[str, str]) -> LabelTable:
         """The same labels, with names for the keys that are in the mapping."""
-        return LabelTable(
-            self.keys, tuple(names.get(key, old) for key, old in zip(self.keys, self.names, strict=True))
-        )
+        return LabelTable(self.keys, tuple(names.get(key, old) for key, old in zip(self.keys, self.names, strict=True)))
 
-    def matrix(
-        self, labels: Sequence[Iterable[str]], unknown: Literal["error", "skip"] = "error"
-    ) -> sp.csr_matrix:
+    def matrix(self, labels: Sequence[Iterable[str]], unknown: Literal["error", "skip"] = "error") -> sp.csr_matrix:
         """Rows x labels, csr float32 of ones. A label that is not in the table is an error, or left out."""
         if unknown not in ("error", "skip"):
             raise SettingsError(f'unknown is {unknown!r}; choose "error" or "skip"')
@@ -140,8 +136,6 @@ def _label_lines(source: Source) -> list[tuple[str, str]]:
                 ) from error
             key, _, name = text.partition("\t")
             if not key:
-                raise DataError(
-                    f"{where}: found {text[:40]!r}, wanted `key` or `key<TAB>name`; give every label a key"
-                )
+                raise DataError(f"{where}: found {text[:40]!r}, wanted `key` or `key<TAB>name`; give every label a key")
             rows.append((key, name or key))
     return rows

@@ -53,9 +53,7 @@ def label_vectors(
         return _pifa(X, Y, threads, interrupted)
     given = _unit(_matrix(label_features, "label_features"))
     if given.shape[0] != Y.shape[1]:
-        raise DataError(
-            f"label_features has {given.shape[0]} rows for {Y.shape[1]} labels; give one row a label"
-        )
+        raise DataError(f"label_features has {given.shape[0]} rows for {Y.shape[1]} labels; give one row a label")
     if kind == "features":
         return given
     return _unit(sp.csr_matrix(sp.hstack([_pifa(X, Y, threads, interrupted), given], format="csr")))

@@ -19,9 +19,7 @@ def estimated_bytes(problem: Problem, settings: Settings, threads: int) -> int:
     number = 8 if settings.eps < 1e-3 or settings.loss == "logistic" else 4
     states = 2 if settings.loss == "logistic" else 1
     gathered = problem.X.nnz * _ENTRY + problem.rows * 24
-    solver = (
-        threads * _LANES * number * (problem.rows * states + problem.features) + threads * problem.rows * 16
-    )
+    solver = threads * _LANES * number * (problem.rows * states + problem.features) + threads * problem.rows * 16
     positives = 4 * problem.Y.nnz * 16
     per_row = np.diff(problem.X.indptr)
     vectors = min(

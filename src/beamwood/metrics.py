@@ -101,9 +101,7 @@ def _ranked(P: Any, shape: tuple[int, int], depth: int) -> Ints:
     row, label, score = _candidates(P, shape)
     if len(label) and (label.max() >= shape[1] or label.min() < 0):
         wrong = label.max() if label.max() >= shape[1] else label.min()
-        raise DataError(
-            f"P ranks label {wrong}, Y has the labels 0 to {shape[1] - 1}; use the same label ids"
-        )
+        raise DataError(f"P ranks label {wrong}, Y has the labels 0 to {shape[1] - 1}; use the same label ids")
     order = np.lexsort((label, -score, np.isnan(score), row))
     row, label = row[order], label[order]
     _refuse_duplicates(row, label, shape[1])
@@ -120,15 +118,11 @@ def _candidates(P: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, Floats]:
         scores: Any = P
         scores = scores.tocsr()
         if scores.shape != shape:
-            raise DataError(
-                f"P is {scores.shape} and Y is {shape}; both must be rows x labels of the same rows"
-            )
+            raise DataError(f"P is {scores.shape} and Y is {shape}; both must be rows x labels of the same rows")
         row = np.repeat(np.arange(shape[0], dtype=np.int64), np.diff(scores.indptr))
         return row, scores.indices.astype(np.int64), scores.data.astype(np.float64)
     if not isinstance(P, tuple) or len(P) != 2:
-        raise DataError(
-            f"P is a {type(P).__name__}; give a sparse matrix of scores or a pair (labels, scores)"
-        )
+        raise DataError(f"P is a {type(P).__name__}; give a sparse matrix of scores or a pair (labels, scores)")
     labels, values = np.asarray(P[0]), np.asarray(P[1])
     if labels.ndim != 2 or labels.shape != values.shape or len(labels) != shape[0]:
         raise DataError(
@@ -152,9 +146,7 @@ def _refuse_duplicates(row: Ints, label: Ints, labels: int) -> None:
 def _gain(ranked: Ints, truth: Any) -> Floats:
     """Return the value of Y at each ranked label, 0 where it is not relevant."""
     labels = truth.shape[1]
-    keys = (
-        np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(truth.indptr)) * labels + truth.indices
-    )
+    keys = np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(truth.indptr)) * labels + truth.indices
     wanted = np.arange(len(ranked), dtype=np.int64)[:, None] * labels + ranked
     place = np.searchsorted(keys, wanted)
     found = np.zeros(ranked.shape, dtype=bool)
@@ -185,14 +177,10 @@ def _psp(ranked: Ints, hit: Any, truth: Any, inverse: Floats, at: tuple[int, ...
 def _inverse_propensity(train_labels: Any, labels: int, a: float, b: float) -> Floats:
     """Return 1 / p_l = 1 + C·(N_l + B)^-A with C = (log N - 1)·(B + 1)^A, N training rows, N_l of label l."""
     if not (np.isfinite(a) and np.isfinite(b) and a >= 0 and b >= 0):
-        raise SettingsError(
-            f"propensity_a is {a}, propensity_b is {b}; give finite numbers that are not negative"
-        )
+        raise SettingsError(f"propensity_a is {a}, propensity_b is {b}; give finite numbers that are not negative")
     trained = _checked_truth(train_labels, "train_labels")
     if trained.shape[1] != labels:
-        raise DataError(
-            f"train_labels has {trained.shape[1]} labels and Y has {labels}; give the Y of training"
-        )
+        raise DataError(f"train_labels has {trained.shape[1]} labels and Y has {labels}; give the Y of training")
     rows = max(1, trained.shape[0])
     count = np.bincount(trained.indices, minlength=labels)
     scale = (np.log(rows) - 1.0) * (b + 1.0) ** a
@@ -227,9 +215,7 @@ def _triangle(weight: Floats) -> Floats:
 
 
 def _ratio(part: Any, whole: Any) -> Any:
-    return np.divide(
-        part, whole, out=np.zeros_like(np.asarray(part, dtype=np.float64)), where=np.asarray(whole) > 0
-    )
+    return np.divide(part, whole, out=np.zeros_like(np.asarray(part, dtype=np.float64)), where=np.asarray(whole) > 0)
 
 
 def _mean(values: Floats) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from beamwood import store
+from beamwood import _core, store
 from beamwood.activations import Activation
 from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of
 from beamwood.engine import (
@@ -28,12 +28,16 @@ from beamwood.engine import (
     threaded_forest,
 )
 from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.hits import Hit, Hits
 from beamwood.layers import Layer
 from beamwood.rows import is_sparse
 from beamwood.strings import StringTable
+from beamwood.text import FittedText
 
 Labels = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
+
+MOST = 2**31 - 1  # of k, beam and threads
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Shape:
     activation: Activation
     trees: tuple[TreeSize, ...]
     settings: dict[str, Any] = field(default_factory=dict)
+    text: dict[str, Any] | None = None  # how texts become features; the vocabulary is among the arrays
 
     def describe(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -55,6 +60,7 @@ class Shape:
             "path": self.activation.path,
             "trees": [{"nodes": list(tree.nodes), "nonzeros": list(tree.nonzeros)} for tree in self.trees],
             "settings": self.settings,
+            "text": self.text,
         }
 
     @classmethod
@@ -66,7 +72,14 @@ class Shape:
                 TreeSize(tuple(map(_count, t["nodes"])), tuple(map(_count, t["nonzeros"]))) for t in model["trees"]
             )
             activation = Activation.parse(model["activation"], model["path"])
-            shape = cls(_count(model["features"]), _count(model["labels"]), activation, trees, dict(model["settings"]))
+            shape = cls(
+                _count(model["features"]),
+                _count(model["labels"]),
+                activation,
+                trees,
+                dict(model["settings"]),
+                model["text"],
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
         if not trees or not all(tree.nodes for tree in trees):
@@ -102,6 +115,8 @@ class Model:
             raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
         self._keys = StringTable.from_arrays(sections, "keys", shape.labels)
         self._names = StringTable.from_arrays(sections, "names", shape.labels)
+        self._native_keys, self._native_names = native_strings(self._keys), native_strings(self._names)
+        self._text = None if shape.text is None else text_of(shape, sections)
         if layout == "column":
             forest = column_forest(parts, forest, self._engine.matcher == "hash", _cores())
         self._searcher = Searcher(self._engine, layout, forest, shape.features)
@@ -235,7 +250,8 @@ class Model:
         beam: nodes kept a layer. exact=True looks for the true best k instead, however many nodes that takes.
         stats=True also returns what the call did.
         """
-        if type(k) is not int or type(beam) is not int or type(threads) is not int or k < 1 or beam < 1 or threads < 1:
+        counts = type(k) is int and type(beam) is int and type(threads) is int
+        if not (counts and 1 <= k <= MOST and 1 <= beam <= MOST and 1 <= threads <= MOST):
             k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
         searcher = self._exact_searcher() if exact else self._searcher
         labels, scores, raw = searcher.topk(X, k, beam, threads, exact, stats)
@@ -262,8 +278,64 @@ class Model:
             )
         if self._searcher.layout != "threaded":
             return self._searcher
-        engine = replace(self._engine, layout="chunk", matcher="auto")  # threads have no matcher, and need no hash index
+        engine = replace(self._engine, layout="chunk", matcher="auto")  # threads have no matcher
         return Searcher(engine, "chunk", self._chunked, self._shape.features)
+
+    def search(self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None) -> Hits:
+        """The best k labels for a text, best first: Hit(label, key, name, score). Needs a model trained from text.
+
+        min_score: leave out hits that score less. A text none of whose words the model knows gives an empty answer.
+        """
+        fitted = self._fitted_text()
+        k, beam = positive(k, "k"), positive(beam, "beam")
+        found = self._searcher.search(
+            checked_text(text), fitted.vectorizer, self._native_keys, self._native_names, k, beam
+        )
+        return hits_above(found[3], min_score, found[1])
+
+    def search_many(
+        self, texts: Sequence[str], k: int = 10, beam: int = 10, threads: int = 1, min_score: float | None = None
+    ) -> list[Hits]:
+        """The same for many texts at once, with the same answers."""
+        fitted = self._fitted_text()
+        X = fitted.transform(texts, threads=positive(threads, "threads"))
+        labels, scores = self.topk(X, k, beam, threads)
+        known = np.diff(X.indptr).tolist()
+        empty: list[Any] = []
+        return [
+            hits_above(
+                _core.hits(labels[i], scores[i], self._native_keys, self._native_names) if known[i] else empty,
+                min_score,
+                known[i],
+            )
+            for i in range(len(known))
+        ]
+
+    def with_text(self, text: FittedText) -> Model:
+        """The same model, with the text features that its columns were made with: it can then search."""
+        if text.columns != self._shape.features:
+            raise DataError(
+                f"The text features have {text.columns:,} columns, but the model has {self._shape.features:,} "
+                "features. "
+                f"Give the ones that X was made with."
+            )
+        sections = {name: array for name, array in self._sections.items() if not name.startswith("text/")}
+        sections |= {f"text/{name}": array for name, array in text.arrays().items()}
+        return Model(replace(self._shape, text=text.settings()), sections, self._engine, self.report)
+
+    @property
+    def text(self) -> FittedText | None:
+        """The text features the model was trained with, if it was trained from text."""
+        return self._text
+
+    def _fitted_text(self) -> FittedText:
+        if self._text is None:
+            raise SettingsError(
+                "This model was trained from numbers and knows no words. Use topk with a matrix, train with "
+                "train_text, "
+                "or give it the text features that made its columns: model.with_text(features)."
+            )
+        return self._text
 
     @property
     def n_features(self) -> int:
@@ -345,6 +417,40 @@ def string_sections(names: Sequence[str] | None, keys: Sequence[str] | None, lab
     return sections
 
 
+def native_strings(table: StringTable | None) -> Any:
+    """The table as native code reads it."""
+    return None if table is None else _core.Strings(table.blob, table.offsets)
+
+
+def text_of(shape: Shape, sections: Sections) -> FittedText:
+    """The text features in a model's arrays, which may be damaged."""
+    arrays = {name.removeprefix("text/"): array for name, array in sections.items() if name.startswith("text/")}
+    fitted = FittedText.from_arrays(shape.text or {}, arrays)
+    if fitted.columns != shape.features:
+        raise FormatError(
+            f"The model is damaged: {fitted.columns:,} terms for {shape.features:,} features. Get a fresh "
+            "copy of the file."
+        )
+    return fitted
+
+
+def checked_text(text: object) -> str:
+    """A string that native code can read: lone surrogates, which UTF-8 does not have, become replacement characters."""
+    if not isinstance(text, str):
+        raise DataError(f"The text is a {type(text).__name__}. A string is wanted; for many texts use search_many.")
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def hits_above(found: list[Any], min_score: float | None, known_terms: int) -> Hits:
+    """The hits that score at least min_score."""
+    hits = Hits(map(Hit._make, found), known_terms)
+    if min_score is not None:
+        hits[:] = [hit for hit in hits if hit.score >= min_score]
+    return hits
+
+
 def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> Model:
     """A model from its file, ready at once: the file is mapped and read where queries lead.
 
@@ -356,13 +462,14 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
 
 
 def positive(value: Any, name: str) -> int:
-    """A whole number of at least 1."""
+    """A whole number from 1 on that the core can count with."""
+    wrong = SettingsError(f"{name}={value!r}. A whole number from 1 to {MOST:,} is wanted.")
     try:
         number = operator.index(value)
     except TypeError:
-        raise SettingsError(f"{name}={value!r}. A whole number of at least 1 is wanted.") from None
-    if number < 1 or isinstance(value, bool) or number > 2**31 - 1:
-        raise SettingsError(f"{name}={value!r}. A whole number of at least 1 is wanted.")
+        raise wrong from None
+    if not 1 <= number <= MOST or isinstance(value, bool):
+        raise wrong
     return number
 
 

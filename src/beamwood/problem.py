@@ -93,13 +93,9 @@ def checked_matrix(matrix: Any, name: str) -> Any:
     if not np.isfinite(matrix.data).all():
         at = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
         row, column = _position(matrix, at)
-        raise DataError(
-            f"{name}[{row}, {column}] = {matrix.data[at]}: give finite numbers within float32's range"
-        )
+        raise DataError(f"{name}[{row}, {column}] = {matrix.data[at]}: give finite numbers within float32's range")
     if not matrix.has_canonical_format or (matrix.data == 0).any():
-        matrix = (
-            matrix.copy() if matrix is given or np.shares_memory(matrix.data, _data_of(given)) else matrix
-        )
+        matrix = matrix.copy() if matrix is given or np.shares_memory(matrix.data, _data_of(given)) else matrix
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
     _need(
@@ -142,9 +138,7 @@ def _only_teaching_rows(problem: Problem) -> Problem:
     weighted = np.ones_like(labelled) if problem.row_weights is None else problem.row_weights > 0
     keep = labelled & weighted
     if not labelled.all():
-        warnings.warn(
-            f"{int((~labelled).sum())} rows have no label and are left out of training", stacklevel=4
-        )
+        warnings.warn(f"{int((~labelled).sum())} rows have no label and are left out of training", stacklevel=4)
     if keep.all():
         return problem
     _need(bool(keep.any()), "every row with a label has weight 0: give some rows a weight above 0")

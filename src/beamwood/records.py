@@ -49,23 +49,15 @@ class _Columns:
         if isinstance(found, str):
             keys: list[Any] = [found] if self.separator is None else found.split(self.separator)
             return (
-                [key.strip() for key in keys if key.strip()]
-                if self.separator is not None
-                else [k for k in keys if k]
+                [key.strip() for key in keys if key.strip()] if self.separator is not None else [k for k in keys if k]
             )
         if isinstance(found, (list, tuple, np.ndarray)):
             return [self._key(key) for key in found]
         return [self._key(found)]
 
     def _key(self, found: Any) -> str:
-        if (
-            isinstance(found, (bool, np.bool_))
-            or not isinstance(found, (str, int, np.integer))
-            or found == ""
-        ):
-            raise ValueError(
-                f"found {found!r:.40} in {self.labels!r}, wanted label keys: a list, or one string"
-            )
+        if isinstance(found, (bool, np.bool_)) or not isinstance(found, (str, int, np.integer)) or found == "":
+            raise ValueError(f"found {found!r:.40} in {self.labels!r}, wanted label keys: a list, or one string")
         return str(found)
 
 
@@ -81,9 +73,7 @@ def read_records(
     """Reads all texts and labels of a file into memory; the arguments are those of `iter_records`."""
     skipped: list[str] = []
     on_bad = skipped.append if skip_bad else None
-    rows = list(
-        iter_records(source, format=format, text=text, labels=labels, separator=separator, on_bad=on_bad)
-    )
+    rows = list(iter_records(source, format=format, text=text, labels=labels, separator=separator, on_bad=on_bad))
     return Records([row[0] for row in rows], [row[1] for row in rows], len(skipped))
 
 
@@ -108,9 +98,7 @@ def iter_records(
     if kind not in readers:
         raise SettingsError(f"format is {kind!r}; texts are read from {', '.join(readers)}")
     if separator == "":
-        raise SettingsError(
-            "separator is empty; give the character between labels, or None if there is one label"
-        )
+        raise SettingsError("separator is empty; give the character between labels, or None if there is one label")
     columns = _Columns(text=text, labels=labels, separator=separator)
     name = name_of(source)
     with opened(source) as stream:

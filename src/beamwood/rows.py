@@ -41,13 +41,17 @@ def as_float32(values: Array, what: str) -> npt.NDArray[np.float32]:
 def as_csr(matrix: Any, columns: int | None, what: str) -> Any:
     """A two-dimensional canonical float32 CSR array: ids rising, no doubles. The caller's arrays are never changed."""
     if not sp.issparse(matrix):
-        dense = np.asarray(matrix)
+        try:
+            dense = np.asarray(matrix)
+        except ValueError:
+            raise DataError(f"{what} has rows of different lengths. One number a column is wanted in each.") from None
         if dense.dtype.kind not in "buif" or dense.ndim not in (1, 2):
             raise DataError(
                 f"{what} is a {type(matrix).__name__} of dtype {dense.dtype} with {dense.ndim} dimensions. "
                 f"A scipy sparse matrix or a real array with one row a query is wanted."
             )
         matrix = sp.csr_array(np.atleast_2d(as_float32(dense, what)))
+    check_structure(matrix, what)  # before scipy walks through it: its loops trust ids and offsets
     if matrix.ndim == 1:
         matrix = matrix.reshape(1, -1)
     if columns is not None and matrix.shape[1] != columns:
@@ -61,8 +65,8 @@ def as_csr(matrix: Any, columns: int | None, what: str) -> Any:
             ".astype('float32')."
         )
     csr = sp.csr_array(matrix)  # shares the arrays when it is CSR already
-    check_structure(csr, what)
-    csr = sp.csr_array((as_float32(csr.data, what), csr.indices, csr.indptr), shape=csr.shape)
+    stored = csr.indptr[-1]
+    csr = sp.csr_array((as_float32(csr.data[:stored], what), csr.indices[:stored], csr.indptr), shape=csr.shape)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
@@ -70,19 +74,31 @@ def as_csr(matrix: Any, columns: int | None, what: str) -> Any:
     return csr
 
 
-def check_structure(csr: Any, what: str) -> None:
+def check_structure(matrix: Any, what: str) -> None:
     """Offsets rise and end inside the arrays, ids lie inside the shape: hand-made matrices may break either."""
-    offsets, ids = csr.indptr, csr.indices
-    if len(offsets) != csr.shape[0] + 1 or offsets[0] != 0 or (np.diff(offsets) < 0).any() or offsets[-1] > len(ids):
+    if matrix.format == "coo":
+        for ids, size in zip(matrix.coords, matrix.shape, strict=True):
+            check_ids(ids, size, what)
+    if matrix.format not in ("csr", "csc"):
+        return
+    major, minor = (1, *matrix.shape)[-2:] if matrix.format == "csr" else matrix.shape[::-1]
+    offsets, ids = matrix.indptr, matrix.indices
+    held = min(len(ids), len(matrix.data))
+    if len(offsets) != major + 1 or offsets[0] != 0 or (np.diff(offsets) < 0).any() or offsets[-1] > held:
         raise DataError(
-            f"{what} is not a valid CSR matrix: its indptr does not rise from 0 to the number of values. Build it anew."
+            f"{what} is not a valid {matrix.format.upper()} matrix: its indptr does not rise from 0 to the number of "
+            "values. Build it anew."
         )
-    used = ids[: offsets[-1]]
-    if len(used) and (used.min() < 0 or used.max() >= csr.shape[1]):
-        bad = used[(used < 0) | (used >= csr.shape[1])][0]
-        raise DataError(
-            f"{what} has column id {bad}, but only {csr.shape[1]:,} columns (0 to {csr.shape[1] - 1:,}). Build it anew."
-        )
+    check_ids(ids[: offsets[-1]], minor, what)
+
+
+def check_ids(ids: Array, size: int, what: str) -> None:
+    """Ids of rows or columns lie in 0..size-1."""
+    if ids.dtype.kind not in "iu":
+        raise DataError(f"{what} has ids of dtype {ids.dtype}. Integers are wanted. Build it anew.")
+    if len(ids) and (ids.min() < 0 or ids.max() >= size):
+        bad = ids[(ids < 0) | (ids >= size)][0]
+        raise DataError(f"{what} has id {bad}, but only {size:,} are there (0 to {size - 1:,}). Build it anew.")
 
 
 def check_finite(csr: Any, what: str) -> None:

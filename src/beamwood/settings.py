@@ -95,8 +95,8 @@ class Settings:
 # What each preset changes against the defaults above.
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {},
-    "balanced": {"tree": "unbalanced", "branching": 128, "max_leaf": 128},
-    "best": {"tree": "unbalanced", "branching": 128, "max_leaf": 128, "trees": 3},
+    "balanced": {"tree": "unbalanced", "branching": 128, "max_leaf": 128, "trees": 3},
+    "best": {"tree": "unbalanced", "branching": 128, "max_leaf": 128, "trees": 5},
 }
 
 _WHOLE_NUMBERS = {

@@ -66,9 +66,7 @@ def opened(source: Source) -> Iterator[BinaryIO]:
     except FileNotFoundError as error:
         raise DataError(f"{name}: there is no such file; check the path") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(
-            f"{name}: the compressed data is damaged or cut off ({error}); fetch the file again"
-        ) from error
+        raise DataError(f"{name}: the compressed data is damaged or cut off ({error}); fetch the file again") from error
     except OSError as error:
         raise DataError(f"{name}: cannot be read ({error.strerror or error})") from error
 
@@ -81,9 +79,7 @@ def blocks(stream: BinaryIO) -> Iterator[bytes]:
 
 def _readable(stream: Any) -> BinaryIO:
     if not hasattr(stream, "read") or isinstance(stream, io.TextIOBase):
-        raise SettingsError(
-            f"{stream!r:.60} is not a binary file; give a path, '-' or a file opened with mode 'rb'"
-        )
+        raise SettingsError(f"{stream!r:.60} is not a binary file; give a path, '-' or a file opened with mode 'rb'")
     return stream  # type: ignore[no-any-return]
 
 

@@ -45,7 +45,7 @@ _ADVICE = "Get a fresh copy of the file, or save the model again."
 
 def save(path: str | os.PathLike[str], arrays: dict[str, Array], description: dict[str, Any]) -> None:
     """Writes a model file: a reader sees the old file or the new one, never a piece."""
-    target = Path(path)
+    target = checked_path(path)
     if target.is_dir():
         raise FormatError(f"{target} is a folder. Give the name of a file, for example {target / 'model.bw'}.")
     if not target.parent.is_dir():
@@ -63,6 +63,13 @@ def save(path: str | os.PathLike[str], arrays: dict[str, Array], description: di
         raise FormatError(
             f"Cannot write {target}: {error.strerror}. {hint} and save again; what was there before is untouched."
         ) from error
+
+
+def checked_path(path: str | os.PathLike[str]) -> Path:
+    """A path that can name a file."""
+    if "\0" in os.fspath(path):
+        raise FormatError(f"{path!r} cannot name a file: it holds a zero byte. Give another name.")
+    return Path(path)
 
 
 @contextlib.contextmanager
@@ -126,7 +133,7 @@ def load(
             f"memory={memory!r} is not known. Use 'map' (share the file's pages), 'read' (copy) or 'huge' "
             "(copy into huge pages)."
         )
-    target = Path(path)
+    target = checked_path(path)
     if target.is_dir():
         raise FormatError(f"{target} is a folder. A beamwood model is one file, for example {target / 'model.bw'}.")
     try:

@@ -64,23 +64,24 @@ class TextBlock:
             raise SettingsError(f'analyzer is {self.analyzer!r}; choose "word" or "char_wb"')
         if self.norm not in _NORMS:
             raise SettingsError(f'norm is {self.norm!r}; choose "l2", "l1" or None')
+        # Plain Python numbers are kept, so that the settings can be written as JSON.
         object.__setattr__(self, "ngram_range", _checked_range(self.ngram_range))
-        _check_df("min_df", self.min_df)
-        _check_df("max_df", self.max_df)
+        for name in ("min_df", "max_df"):
+            object.__setattr__(self, name, _checked_df(name, getattr(self, name)))
         if self.max_features is not None and not (_is_int(self.max_features) and self.max_features >= 1):
-            raise SettingsError(
-                f"max_features is {self.max_features!r}; give a whole number from 1 on, or None"
-            )
+            raise SettingsError(f"max_features is {self.max_features!r}; give a whole number from 1 on, or None")
+        object.__setattr__(self, "max_features", self.max_features and int(self.max_features))
         for name in ("lowercase", "single_letters", "binary", "sublinear_tf", "use_idf", "smooth_idf"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise SettingsError(f"{name} is {getattr(self, name)!r}; give True or False")
+            object.__setattr__(self, name, bool(getattr(self, name)))
 
     def _term_rules(self) -> tuple[bool, int, int, bool, int]:
         letters = 1 if self.single_letters else 2
-        return (self.analyzer == "char_wb", *self.ngram_range, bool(self.lowercase), letters)
+        return (self.analyzer == "char_wb", *self.ngram_range, self.lowercase, letters)
 
     def _weigh_rules(self) -> tuple[bool, bool, int]:
-        return (bool(self.binary), bool(self.sublinear_tf), _NORMS[self.norm])
+        return (self.binary, self.sublinear_tf, _NORMS[self.norm])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,13 +99,9 @@ class TextFeatures(TextBlock):
         super().__post_init__()
         object.__setattr__(self, "blocks", tuple(self.blocks))
         if any(type(block) is not TextBlock for block in self.blocks):
-            raise SettingsError(
-                "blocks holds something that is not a TextBlock; write blocks=(TextBlock(…), …)"
-            )
+            raise SettingsError("blocks holds something that is not a TextBlock; write blocks=(TextBlock(…), …)")
         if self.blocks and self.one_block() != TextBlock():
-            raise SettingsError(
-                "both blocks and fields of a single block were given; put the fields into a TextBlock"
-            )
+            raise SettingsError("both blocks and fields of a single block were given; put the fields into a TextBlock")
 
     def one_block(self) -> TextBlock:
         """The block that the fields themselves describe."""
@@ -138,23 +135,17 @@ class TextFeatures(TextBlock):
 class FittedText:
     """Turns texts into rows; made by `TextFeatures.fit`. Never changes, and may be used from many threads."""
 
-    def __init__(
-        self, blocks: tuple[TextBlock, ...], arrays: tuple[dict[str, npt.NDArray[Any]], ...]
-    ) -> None:
+    def __init__(self, blocks: tuple[TextBlock, ...], arrays: tuple[dict[str, npt.NDArray[Any]], ...]) -> None:
         """Takes blocks with their arrays (terms, offsets, slots, idf); reads none of the arrays' pages."""
         self._blocks = blocks
         self._arrays = arrays
         rows = zip(blocks, arrays, strict=True)
         try:
             self._vectorizer = _core.Vectorizer(
-                tuple(
-                    (b._term_rules(), b._weigh_rules(), *(a[name] for name in ARRAY_NAMES)) for b, a in rows
-                )
+                tuple((b._term_rules(), b._weigh_rules(), *(a[name] for name in ARRAY_NAMES)) for b, a in rows)
             )
         except ValueError as error:
-            raise FormatError(
-                f"{error}; fit the text features again or restore the file from a copy"
-            ) from error
+            raise FormatError(f"{error}; fit the text features again or restore the file from a copy") from error
 
     @property
     def vectorizer(self) -> Any:
@@ -175,13 +166,14 @@ class FittedText:
         """For people at a prompt."""
         return f"FittedText(columns={self.columns:,}, blocks={len(self._blocks)})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles (for worker processes) go through the plain arrays."""
+        return FittedText.from_arrays, (self.settings(), self.arrays())
+
     def transform(self, texts: Iterable[str], threads: int | None = None) -> sp.csr_matrix:
         """One row a text: csr float32 with rising ids. A text without a known term gives an empty row."""
         workers = _workers(threads)
-        parts = [
-            _native_on_texts(self._vectorizer.transform, part, first, workers)
-            for first, part in _parts(texts)
-        ]
+        parts = [_native_on_texts(self._vectorizer.transform, part, first, workers) for first, part in _parts(texts)]
         lengths = _joined([part[0] for part in parts], np.int64)
         indices = _joined([part[1] for part in parts], np.uint32).view(np.int32)
         values = _joined([part[2] for part in parts], np.float32)
@@ -202,7 +194,12 @@ class FittedText:
         terms: list[str] = []
         for arrays in self._arrays:
             blob, offsets = arrays["terms"].tobytes(), arrays["offsets"].tolist()
-            terms += [blob[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets)]
+            try:
+                terms += [blob[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets)]
+            except UnicodeDecodeError as error:
+                raise FormatError(
+                    f"the stored vocabulary is damaged ({error}); restore the file from a copy"
+                ) from error
         return terms
 
     def settings(self) -> dict[str, Any]:
@@ -219,15 +216,11 @@ class FittedText:
         try:
             blocks = tuple(_block_from(block) for block in settings["blocks"])
         except (KeyError, TypeError, SettingsError) as error:
-            raise FormatError(
-                f"the text settings cannot be read: {error}; restore the file from a copy"
-            ) from error
+            raise FormatError(f"the text settings cannot be read: {error}; restore the file from a copy") from error
         taken = []
         for number in range(len(blocks)):
             named = {name: arrays.get(f"{number}/{name}") for name in ARRAY_NAMES}
-            taken.append(
-                {name: _checked_array(f"{number}/{name}", name, array) for name, array in named.items()}
-            )
+            taken.append({name: _checked_array(f"{number}/{name}", name, array) for name, array in named.items()})
         return FittedText(blocks, tuple(taken))
 
 
@@ -331,19 +324,16 @@ def _checked_range(ngram_range: Any) -> tuple[int, int]:
     except (TypeError, ValueError):
         pass
     raise SettingsError(
-        f"ngram_range is {ngram_range!r}; "
-        f"give (shortest, longest) with 1 <= shortest <= longest <= {_LONGEST_RUN}"
+        f"ngram_range is {ngram_range!r}; give (shortest, longest) with 1 <= shortest <= longest <= {_LONGEST_RUN}"
     )
 
 
-def _check_df(name: str, df: Any) -> None:
+def _checked_df(name: str, df: Any) -> int | float:
     if _is_int(df) and df >= 1:
-        return
+        return int(df)
     if isinstance(df, (float, np.floating)) and 0.0 <= df <= 1.0:
-        return
-    raise SettingsError(
-        f"{name} is {df!r}; give a number of texts (int from 1 on) or a share of them (float in 0..1)"
-    )
+        return float(df)
+    raise SettingsError(f"{name} is {df!r}; give a number of texts (int from 1 on) or a share of them (float in 0..1)")
 
 
 def _is_int(value: Any) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from beamwood.errors import SettingsError
+from beamwood.errors import DataError, SettingsError
+from beamwood.label_table import LabelTable
 from beamwood.layers import Layer
 from beamwood.memory import available_bytes, estimated_bytes, refuse_if_too_big
 from beamwood.model import Model
@@ -17,6 +18,7 @@ from beamwood.problem import Problem, checked_problem
 from beamwood.progress import Progress, Update, progress_for
 from beamwood.report import Report, Stopwatch, peak_bytes, version
 from beamwood.settings import Settings, settings_for
+from beamwood.text import TextFeatures
 from beamwood.weights import Ints, Match, Shape, layer_weights
 
 _NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
@@ -85,6 +87,43 @@ def train(
     return model
 
 
+def train_text(
+    texts: Sequence[str],
+    labels: Sequence[Iterable[str]],
+    text: TextFeatures | None = None,
+    *,
+    preset: str = "balanced",
+    names: Mapping[str, str] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> Model:
+    """Trains a model that ranks labels for texts: `labels` holds, for each text, a list of label keys.
+
+    names: what people read for a key, where that is not the key itself. The text features become part of the model,
+    which then answers `model.search("some text")`. Everything else as in `train`.
+    """
+    if len(texts) != len(labels):
+        raise DataError(f"there are {len(texts):,} texts and {len(labels):,} lists of labels; give one list a text")
+    table = LabelTable.from_labels(labels)
+    if names:
+        table = table.with_names(names)
+    fitted = (text or TextFeatures()).fit(texts, threads=threads)
+    model = train(
+        fitted.transform(texts, threads=threads),
+        table.matrix(labels),
+        preset,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+        keys=table.keys,
+        names=table.names if names else None,
+        **settings,
+    )
+    return model.with_text(fitted)
+
+
 def train_layers(
     X: Any,
     Y: Any,
@@ -105,9 +144,7 @@ def train_layers(
     return list(layer_weights(problem, tree, chosen, seed=seed, threads=threads, match=matcher))
 
 
-def _grown(
-    problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch
-) -> list[tuple[Shape, int]]:
+def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch) -> list[tuple[Shape, int]]:
     """The shapes of all trees, each with the seed that it and its weights are made from."""
     from beamwood.labels import label_vectors
     from beamwood.tree import grow
@@ -122,15 +159,15 @@ def _grown(
             interrupted=_never,
         )
     frequency = np.bincount(problem.Y.indices, minlength=problem.labels)
-    given = isinstance(settings.tree, tuple)
-    grown = []
+    kind, parents = (settings.tree, None) if isinstance(settings.tree, str) else ("given", settings.tree)
+    grown: list[tuple[Shape, int]] = []
     for tree in range(settings.trees):
         tree_seed = seed + tree * _NEXT_TREE
         with watch.stage(_of("tree", tree, settings.trees), problem.labels):
             shape = grow(
                 vectors,
-                kind="given" if given else settings.tree,
-                parents=settings.tree if given else None,
+                kind=kind,
+                parents=parents,
                 branching=settings.branching,
                 max_leaf=settings.max_leaf,
                 max_depth=settings.max_depth or None,
@@ -188,9 +225,7 @@ def _matcher(problem: Problem, settings: Settings, threads: int) -> Match | None
         k = min(2 * settings.beam, last)
         found, _ = model.topk(problem.X, k=k, beam=settings.beam, threads=threads)
         found = np.where(found < last, found, -1)
-        return np.take_along_axis(found, np.argsort(found < 0, axis=1, kind="stable"), axis=1)[
-            :, : settings.beam
-        ]
+        return np.take_along_axis(found, np.argsort(found < 0, axis=1, kind="stable"), axis=1)[:, : settings.beam]
 
     return match
 
@@ -206,9 +241,7 @@ def _numbered_after(layer: Layer, last: int) -> Layer:
     return _bare(layer, np.where(np.asarray(layer.label) >= 0, np.asarray(layer.label) + last, -1))
 
 
-def _model(
-    layers: list[Layer], settings: Settings, names: Sequence[str] | None, keys: Sequence[str] | None
-) -> Model:
+def _model(layers: list[Layer], settings: Settings, names: Sequence[str] | None, keys: Sequence[str] | None) -> Model:
     return Model.from_layers(
         layers, activation=settings.activation, names=names, keys=keys, settings=settings.to_dict()
     )
@@ -228,9 +261,7 @@ def _checked_threads(threads: int | None) -> int:
         affinity: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
         return len(affinity(0)) if affinity else os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= 4096:
-        raise SettingsError(
-            f"threads={threads!r}: wanted a whole number from 1 to 4096, or None for all cores"
-        )
+        raise SettingsError(f"threads={threads!r}: wanted a whole number from 1 to 4096, or None for all cores")
     return int(threads)
 
 
@@ -242,13 +273,9 @@ def _checked_seed(seed: int) -> int:
 
 def _check_fit(problem: Problem, settings: Settings) -> None:
     if settings.negatives == "user" and problem.negatives is None:
-        raise SettingsError(
-            "negatives='user' without a matrix: pass negatives_matrix (rows x labels), or use 'tfn'"
-        )
+        raise SettingsError("negatives='user' without a matrix: pass negatives_matrix (rows x labels), or use 'tfn'")
     if settings.negatives != "user" and problem.negatives is not None:
-        raise SettingsError(
-            f"negatives_matrix is not used by negatives={settings.negatives!r}: set negatives='user'"
-        )
+        raise SettingsError(f"negatives_matrix is not used by negatives={settings.negatives!r}: set negatives='user'")
     if (settings.vectors == "pifa") != (problem.label_features is None):
         found = "without" if problem.label_features is None else "with"
         raise SettingsError(
@@ -262,7 +289,5 @@ def _check_fit(problem: Problem, settings: Settings) -> None:
 def _warn_of_labels_without_rows(problem: Problem) -> int:
     without = int((np.bincount(problem.Y.indices, minlength=problem.labels) == 0).sum())
     if without:
-        warnings.warn(
-            f"{without} of {problem.labels} labels have no row: they stay and rank last", stacklevel=3
-        )
+        warnings.warn(f"{without} of {problem.labels} labels have no row: they stay and rank last", stacklevel=3)
     return without

@@ -62,9 +62,7 @@ def grow(
         raise SettingsError(f'kind="{kind}" groups labels by their vectors; give vectors instead of a number')
     if (parents is not None) != (kind == "given"):
         found = "missing" if parents is None else "given"
-        raise SettingsError(
-            f'kind is "{kind}" and parents is {found}; parents and kind="given" belong together'
-        )
+        raise SettingsError(f'kind is "{kind}" and parents is {found}; parents and kind="given" belong together')
     labels = int(vectors) if counted else int(vectors.shape[0])
     if labels < 1:
         raise DataError("there are no labels; a tree needs at least one")
@@ -146,9 +144,7 @@ class _Splitter(NamedTuple):
         return group
 
 
-def _grow_unbalanced(
-    splitter: _Splitter, labels: int, max_leaf: int, max_depth: int | None
-) -> list[TreeLayer]:
+def _grow_unbalanced(splitter: _Splitter, labels: int, max_leaf: int, max_depth: int | None) -> list[TreeLayer]:
     """Split all clusters of a level at once; who stands alone is a leaf, the rest make the next level."""
     layers: list[TreeLayer] = []
     members = np.arange(labels, dtype=np.uint32)
@@ -210,9 +206,7 @@ def _layers(parents: Ints, labels: int) -> list[TreeLayer]:
         layers.append((parent, np.where(leaf, nodes, -1) if leaf.any() else None))
         reached += len(nodes)
     if reached < len(parents):
-        raise DataError(
-            f"parents: {len(parents) - reached} nodes are never reached from the root; remove the cycle"
-        )
+        raise DataError(f"parents: {len(parents) - reached} nodes are never reached from the root; remove the cycle")
     return layers
 
 
@@ -255,9 +249,7 @@ def _checked_parents(parents: Any, labels: int) -> Ints:
 
 def _checked_frequency(frequency: Any, labels: int) -> npt.NDArray[np.float64]:
     if frequency is None:
-        raise SettingsError(
-            'kind="huffman" needs frequency: how often each label occurs (the column sums of Y)'
-        )
+        raise SettingsError('kind="huffman" needs frequency: how often each label occurs (the column sums of Y)')
     given = np.asarray(frequency, dtype=np.float64).ravel()
     if len(given) != labels:
         raise DataError(f"frequency has {len(given)} entries for {labels} labels; give one number a label")

@@ -37,15 +37,11 @@ def layer_weights(
     """Learns layer after layer from the top; `match` finds matcher-aware negatives, `watch` looks on."""
     reaching = Columns.whole(problem.rows)
     trained: list[Layer] = []
-    for depth, ((parent, label), ancestor) in enumerate(
-        zip(shape, ancestors(shape, problem.labels), strict=True)
-    ):
+    for depth, ((parent, label), ancestor) in enumerate(zip(shape, ancestors(shape, problem.labels), strict=True)):
         positives = Columns.below(problem.Y, ancestor, len(parent))
         if depth and settings.negatives in ("man", "tfn+man"):
             if match is None:
-                raise SettingsError(
-                    f"negatives={settings.negatives!r} needs a matcher: call train, or pass `match`"
-                )
+                raise SettingsError(f"negatives={settings.negatives!r} needs a matcher: call train, or pass `match`")
             found = Columns.of_matches(match(trained), reaching.count)
             reaching = found if settings.negatives == "man" else reaching | found
         weights, bias = _learn(

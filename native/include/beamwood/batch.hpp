@@ -81,7 +81,8 @@ private:
   // Cuts the sorted blocks into pieces of about the same size that end where a chunk ends.
   void cut(unsigned threads) {
     pieces_.assign(1, 0);
-    const std::size_t wanted = threads == 1 ? order_.size() : order_.size() / (8 * threads) + 1;
+    constexpr std::size_t kMost = 4096; // Ctrl-C is heard between pieces
+    const std::size_t wanted = std::min(kMost, threads == 1 ? order_.size() : order_.size() / (8 * threads) + 1);
     for (std::size_t at = wanted; at < order_.size(); at += wanted) {
       while (at < order_.size() && order_[at] >> 32 == order_[at - 1] >> 32) ++at;
       if (at < order_.size()) pieces_.push_back(at);

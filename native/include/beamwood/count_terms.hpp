@@ -173,9 +173,10 @@ private:
   };
 
   static std::uint64_t head_of(const TermCount& term) noexcept {
-    char first[8] = {};
-    std::memcpy(first, term.bytes, std::min<std::size_t>(8, term.length));
-    return __builtin_bswap64(detail::load64(first));
+    std::uint64_t head = 0;
+    for (std::size_t i = 0; i < 8; ++i)
+      head = head << 8 | (i < term.length ? static_cast<unsigned char>(term.bytes[i]) : 0u);
+    return head;
   }
 
   void count_one(std::string_view text, std::uint32_t number, Desk& desk) const {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -101,7 +102,11 @@ public:
 
   void offer(const std::shared_ptr<Job>& job, unsigned helpers) {
     std::lock_guard guard(lock_);
-    while (workers_.size() < helpers) workers_.emplace_back([this](std::stop_token stop) { serve(stop); });
+    try {
+      while (workers_.size() < helpers) workers_.emplace_back([this](std::stop_token stop) { serve(stop); });
+    } catch (const std::system_error&) { // the machine gives no more threads: those that are there do the work
+    }
+    if (workers_.empty()) return;
     for (unsigned i = 0; i < helpers; ++i) queue_.push_back(job);
     wake_.notify_all();
   }

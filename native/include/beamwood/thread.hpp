@@ -41,7 +41,7 @@ struct ThreadedWeights {
   // False when the offsets leave the array.
   bool at(std::uint32_t parent, ThreadedChunk& out) const noexcept {
     const std::uint64_t begin = word_start[parent], end = word_start[parent + 1];
-    if (begin > end || end + kTailWords > words.size()) return false;
+    if (begin > end || end > words.size() - kTailWords) return false;
     out = {words.data() + begin, end - begin, words[begin]};
     return true;
   }

@@ -2,7 +2,7 @@
 //
 //   terms    all terms' UTF-8 bytes, one behind the other
 //   offsets  term i is terms[offsets[i] .. offsets[i + 1])
-//   slots    2^m words: 0 is empty, else (upper half of the term's hash) << 32 | (i + 1); a term starts looking at
+//   slots    2^m words: 0 is empty, else (upper half of the term's XXH3-64) << 32 | (i + 1); a term starts looking at
 //            hash mod 2^m and goes on to the next slot
 //   idf      the weight of each term, or nothing when all are 1
 //
@@ -16,57 +16,12 @@
 #include <cstring>
 #include <span>
 #include <stdexcept>
-#include <vector>
+
+#include "beamwood/xxh3.hpp"
 
 namespace beamwood {
 
-namespace detail {
-
-inline std::uint64_t load64(const char* p) noexcept {
-  std::uint64_t v;
-  std::memcpy(&v, p, 8);
-  if constexpr (std::endian::native == std::endian::big) v = __builtin_bswap64(v);
-  return v;
-}
-inline std::uint64_t load32(const char* p) noexcept {
-  std::uint32_t v;
-  std::memcpy(&v, p, 4);
-  if constexpr (std::endian::native == std::endian::big) v = __builtin_bswap32(v);
-  return v;
-}
-// Both halves of the 128-bit product, folded: every input bit reaches every output bit.
-inline std::uint64_t fold(std::uint64_t a, std::uint64_t b) noexcept {
-  __extension__ using Wide = unsigned __int128;
-  const Wide product = static_cast<Wide>(a) * b;
-  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
-
-} // namespace detail
-
-// The hash of a term; part of the file format, so it never changes. Steps of 16 bytes, the last one overlapping.
-inline std::uint64_t term_hash(const char* p, std::size_t length) noexcept {
-  constexpr std::uint64_t k0 = 0x9E3779B97F4A7C15u, k1 = 0xD6E8FEB86659FD93u, k2 = 0xA0761D6478BD642Fu;
-  std::uint64_t state = k0 ^ length, low, high;
-  if (length > 16) {
-    const char* const last = p + length - 16;
-    for (; p < last; p += 16) state = detail::fold(detail::load64(p) ^ k1, detail::load64(p + 8) ^ state);
-    low = detail::load64(last);
-    high = detail::load64(last + 8);
-  } else if (length >= 8) {
-    low = detail::load64(p);
-    high = detail::load64(p + length - 8);
-  } else if (length >= 4) {
-    low = detail::load32(p);
-    high = detail::load32(p + length - 4);
-  } else if (length > 0) {
-    const auto byte = [&](std::size_t i) { return static_cast<std::uint64_t>(static_cast<unsigned char>(p[i])); };
-    low = byte(0) << 16 | byte(length / 2) << 8 | byte(length - 1);
-    high = 0;
-  } else {
-    low = high = 0;
-  }
-  return detail::fold(detail::fold(low ^ k1, high ^ state), k2);
-}
+inline std::uint64_t term_hash(const char* bytes, std::size_t length) noexcept { return xxh3_64(bytes, length); }
 
 // The word that stands for term `id` in a slot.
 inline std::uint64_t slot_word(std::uint64_t hash, std::uint64_t id) noexcept {

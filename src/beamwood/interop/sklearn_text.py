@@ -29,9 +29,7 @@ def read_blocks(vectorizer: Any) -> list[Pair]:
     """The blocks of one vectorizer, of a list of them, or of a FeatureUnion, left to right."""
     if hasattr(vectorizer, "transformer_list"):
         if getattr(vectorizer, "transformer_weights", None):
-            raise SettingsError(
-                "the FeatureUnion has transformer_weights, which are not supported; set them to None"
-            )
+            raise SettingsError("the FeatureUnion has transformer_weights, which are not supported; set them to None")
         return [_read_block(part) for _, part in vectorizer.transformer_list]
     parts = vectorizer if isinstance(vectorizer, (list, tuple)) else [vectorizer]
     if not parts:
@@ -65,9 +63,7 @@ def _read_block(vectorizer: Any) -> Pair:
     )
     idf = np.ascontiguousarray(vectorizer.idf_, dtype=np.float64) if block.use_idf else np.empty(0)
     if idf.size and (idf.shape != (len(terms),) or not np.isfinite(idf).all()):
-        raise SettingsError(
-            "idf_ must hold one finite number a term; fit the vectorizer with smooth_idf=True"
-        )
+        raise SettingsError("idf_ must hold one finite number a term; fit the vectorizer with smooth_idf=True")
     return block, pack_terms(terms, idf)
 
 
@@ -77,9 +73,7 @@ def _terms(vocabulary: Any) -> list[str]:
     filled = np.zeros(len(terms), dtype=bool)
     for term, column in vocabulary.items():
         if not isinstance(term, str) or not 0 <= column < len(terms) or filled[column]:
-            raise SettingsError(
-                f"vocabulary_ gives {term!r} the column {column!r}; columns must be 0..n-1, each once"
-            )
+            raise SettingsError(f"vocabulary_ gives {term!r} the column {column!r}; columns must be 0..n-1, each once")
         terms[column] = term
         filled[column] = True
     return terms
@@ -91,13 +85,9 @@ def _refuse_unsupported(vectorizer: Any, terms: list[str]) -> None:
         raise SettingsError(f'analyzer={vectorizer.analyzer!r} is not supported; "word" and "char_wb" are')
     for name in ("tokenizer", "preprocessor", "strip_accents"):
         if getattr(vectorizer, name, None) is not None:
-            raise SettingsError(
-                f"{name}={getattr(vectorizer, name)!r} is not supported; prepare texts beforehand"
-            )
+            raise SettingsError(f"{name}={getattr(vectorizer, name)!r} is not supported; prepare texts beforehand")
     if vectorizer.input != "content":
-        raise SettingsError(
-            f"input={vectorizer.input!r} is not supported; read files first and pass their text"
-        )
+        raise SettingsError(f"input={vectorizer.input!r} is not supported; read files first and pass their text")
     if vectorizer.analyzer != "word":
         return
     if vectorizer.token_pattern not in _SINGLE_LETTERS:

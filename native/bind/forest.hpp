@@ -1,0 +1,76 @@
+// A forest whose arrays Python owns, and the scratch memory of its calls: what the doors of engine and search share.
+#pragma once
+#include "doors.hpp"
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "beamwood/exact.hpp"
+#include "beamwood/vectorize.hpp"
+
+// Calls never share scratch memory: each takes a search from here and gives it back. What is kept grows to the
+// number of calls that ran at once.
+template <class T> class Shelf {
+public:
+  class Loan {
+  public:
+    explicit Loan(Shelf& shelf) : shelf_(shelf), item_(shelf.take()) {}
+    ~Loan() { shelf_.give(std::move(item_)); }
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+    T* operator->() const noexcept { return item_.get(); }
+
+  private:
+    Shelf& shelf_;
+    std::unique_ptr<T> item_;
+  };
+
+private:
+  // Nobody waits here: a fork may have copied the lock while another thread held it, and then it stays shut for ever.
+  std::unique_ptr<T> take() {
+    const std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard || items_.empty()) return std::make_unique<T>();
+    auto item = std::move(items_.back());
+    items_.pop_back();
+    return item;
+  }
+  void give(std::unique_ptr<T> item) {
+    const std::unique_lock guard(lock_, std::try_to_lock);
+    if (guard) items_.push_back(std::move(item));
+  }
+
+  std::mutex lock_;
+  std::vector<std::unique_ptr<T>> items_;
+};
+
+struct CallScratch {
+  beamwood::QueryBatch batch;
+  beamwood::BeamSearch beam;
+  beamwood::TextScratch text;
+  std::vector<std::uint32_t> ids;
+  std::vector<float> values, scores;
+  std::vector<std::int64_t> labels;
+};
+
+struct PyForest {
+  beamwood::Forest forest;
+  std::vector<std::shared_ptr<void>> owners; // keeps the arrays that the spans look at
+  Shelf<CallScratch> shelf;
+
+  template <class... Arrays> void keep(const Arrays&... arrays) {
+    (owners.push_back(std::make_shared<Arrays>(arrays)), ...);
+  }
+};
+
+// Options as Python passes them; matcher -1 lets the engine choose.
+inline beamwood::SearchOptions options_of(std::size_t k, std::uint32_t beam, int matcher, int isa, bool sort_blocks) {
+  beamwood::SearchOptions options;
+  options.k = static_cast<std::uint32_t>(k);
+  options.beam = beam;
+  options.choose = matcher < 0;
+  if (matcher >= 0) options.matcher = static_cast<beamwood::Matcher>(matcher);
+  options.isa = static_cast<beamwood::Isa>(isa);
+  options.sort_blocks = sort_blocks;
+  return options;
+}
