@@ -19,7 +19,7 @@ import beamwood as bw
 from beamwood import datasets
 from beamwood.label_table import LabelTable
 from beamwood.metrics import Metrics, evaluate
-from beamwood.variants import time_variants, variants_table
+from beamwood.variants import LEGEND, time_variants, variants_table
 
 SEARCHES = (
     "history of jazz in new orleans",
@@ -92,14 +92,13 @@ def quality(model: bw.Model, data: datasets.Dataset) -> Table:
     return shown
 
 
-def speed(model: bw.Model, data: datasets.Dataset) -> Table:
-    """The table of variants, made only when all of them agree."""
+def speed(model: bw.Model, data: datasets.Dataset) -> None:
+    """Prints the table of variants, once all of them agree."""
     assert model.text is not None
     X = model.text.transform(data.test_texts[:QUERIES_TIMED])
     times = time_variants(model, X, rounds=3)
     console.print(f"All variants of the engine give the same bits for {X.shape[0]:,} queries.")
-    table: Table = variants_table(times, title="Microseconds a query (one thread, beam 10, k 10)")
-    return table
+    console.print("\nMicroseconds a query (one thread, beam 10, k 10)", variants_table(times), LEGEND, sep="\n")
 
 
 def searches(model: bw.Model) -> None:
@@ -135,7 +134,7 @@ def main() -> None:
     model = timed("trained", lambda: bw.train_text(data.train_texts, data.train_labels, text=features, preset="fast"))
     console.print(model, "\n")
     console.print(quality(model, data), "\n")
-    console.print(speed(model, data))
+    speed(model, data)
     searches(model)
     model.save(given.output)
     console.print(f"\nThe model is in {given.output} ({given.output.stat().st_size / 1e6:.0f} MB). Type next:\n")

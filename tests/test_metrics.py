@@ -34,9 +34,7 @@ def test_propensity_scored_precision_by_hand() -> None:
     inverse = [1 + scale * (n + 1.5) ** -0.55 for n in (7, 10, 3, 0)]
     got = evaluate(P, Y, at=(1, 3), train_labels=train)
     assert got.psp[1] == pytest.approx(inverse[0] / (inverse[2] + inverse[1]), rel=1e-12)
-    assert got.psp[3] == pytest.approx(
-        (inverse[0] + inverse[2]) / (inverse[0] + inverse[2] + inverse[1]), rel=1e-12
-    )
+    assert got.psp[3] == pytest.approx((inverse[0] + inverse[2]) / (inverse[0] + inverse[2] + inverse[1]), rel=1e-12)
 
 
 def test_ties_go_to_the_lower_label_and_nan_comes_last() -> None:

@@ -12,6 +12,7 @@ from beamwood.engine import MATCHERS
 from beamwood.errors import BeamwoodError
 from beamwood.progress import Progress, Silent
 
+LEGEND = "column: one sparse vector a label. chunk: siblings stored together (MSCM). The same weights, the same bits."
 DEFAULT, THREADED = "auto", "threaded"
 _ONLINE_ROWS = 100
 
@@ -77,11 +78,11 @@ def check_same_bits(engines: dict[tuple[str, str], Any], X: Any, *, k: int, beam
                 )
 
 
-def variants_table(times: list[VariantTime], title: str = "Microseconds a query (one thread)") -> Any:
+def variants_table(times: list[VariantTime]) -> Any:
     """A rich table: a row a matcher; chunk, column and their ratio for batch and online."""
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left")
+    table = Table()
     for column in ("matcher", "batch column", "chunk", "ratio", "online column", "chunk", "ratio"):
         table.add_column(column, justify="left" if column == "matcher" else "right")
     found = {(time.matcher, time.layout): time for time in times}

@@ -37,7 +37,7 @@ def bench(
     All variants must give the same bits before any of them is timed. One thread.
     """
     import beamwood as bw
-    from beamwood.variants import time_variants, variants_table
+    from beamwood.variants import LEGEND, time_variants, variants_table
 
     given = Given(data=data, x=x, format=format, text_column=text_column, labels_column=None, skip_bad=skip_bad)
     model = bw.load(model_file)
@@ -49,7 +49,7 @@ def bench(
         show_json({**how, "variants": [asdict(time) for time in times]})
         return
     show(f"All variants gave the same bits for {X.shape[0]:,} queries.\n")
-    show(variants_table(times, title=f"Microseconds a query (one thread, beam {beam}, k {k})"))
+    show(f"Microseconds a query (one thread, beam {beam}, k {k})", variants_table(times), LEGEND)
 
 
 def _rows(model: Any, given: Given, count: int) -> Any:

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from beamwood import data as readers
 from beamwood.cli import options as o
 from beamwood.cli.given import Given, truth_of
 from beamwood.cli.output import cores, say, show, show_json
 from beamwood.cli.predict import ask_texts
+from beamwood.data import read_matrix
 from beamwood.errors import DataError
 from beamwood.progress import progress_for
 
@@ -62,7 +62,7 @@ def evaluate(
     with progress_for(not (quiet or json_)).stage(f"evaluate {given.name}", 0):
         truth, answers, unseen = _asked(model, given, k=max(ranks), beam=beam, threads=threads)
     seconds = time.perf_counter() - begun
-    known = None if train_labels is None else readers.checked_rows(readers._load_npz(train_labels), str(train_labels))
+    known = None if train_labels is None else read_matrix(train_labels)
     metrics = measure(answers, truth, at=ranks, train_labels=known)
     if json_:
         counts = {"rows": metrics.rows, "skipped": given.skipped, "labels_never_seen": unseen}

@@ -119,7 +119,7 @@ class Given:
             return data.read_npz(self.x, self.y)
         if with_labels:
             raise typer.BadParameter("--x without --y: the labels are wanted too, give --y Y.npz")
-        X = data.checked_rows(data._load_npz(self.x), str(self.x))
+        X = data.read_matrix(self.x)
         return data.Rows(X=X, Y=sp.csr_matrix((X.shape[0], 0), dtype="float32"))
 
     def _count_bad(self, message: str) -> None:

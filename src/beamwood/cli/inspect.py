@@ -99,8 +99,8 @@ def _show(found: dict[str, Any]) -> None:
         _show_labels(found["most_frequent"])
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(columns[0])
     for column in columns[1:]:
         table.add_column(column, justify="right")
@@ -108,11 +108,11 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _show_shape(trees: list[list[int]]) -> None:
-    table = _table("Nodes a layer, from the top", "tree", "nodes", "children a node")
+    table = _table("tree", "nodes", "children a node")
     for number, layers in enumerate(trees):
         wide = [below / above for above, below in zip([1, *layers], layers, strict=False)]
         table.add_row(str(number + 1), " → ".join(f"{n:,}" for n in layers), " → ".join(f"{w:.1f}" for w in wide))
-    show(table, "")
+    show("Nodes a layer, from the top", table, "")
 
 
 def _show_sections(sizes: dict[str, int]) -> None:
@@ -121,27 +121,27 @@ def _show_sections(sizes: dict[str, int]) -> None:
     for name, size in sizes.items():
         kinds[name.rpartition("/")[2] if name.startswith("tree") else name] += size
     whole = max(1, sum(kinds.values()))
-    table = _table("Bytes by section", "section", "bytes", "share")
+    table = _table("section", "bytes", "share")
     for kind, size in kinds.most_common():
         if size:
             table.add_row(kind, f"{size:,}", f"{size / whole:.1%}")
-    show(table, "")
+    show("Bytes by section", table, "")
 
 
 def _show_histogram(bins: list[dict[str, float]]) -> None:
     most = max(1, *(entry["count"] for entry in bins))
-    table = _table("Weights by size", "from", "to", "weights", "")
+    table = _table("from", "to", "weights", "")
     table.columns[3].justify = "left"
     for entry in bins:
         if entry["count"]:
             end = "" if entry["to"] is None else f"{entry['to']:g}"
             bar = "█" * max(1, round(_BAR * entry["count"] / most))
             table.add_row(f"{entry['from']:g}", end, f"{entry['count']:,}", bar)
-    show(table, "")
+    show("Weights by size", table, "")
 
 
 def _show_labels(labels: list[dict[str, Any]]) -> None:
-    table = _table("Most frequent labels", "name", "rows")
+    table = _table("name", "rows")
     for label in labels:
         table.add_row(one_line(label["name"]), f"{label['rows']:,}")
-    show(table)
+    show("Most frequent labels", table)

@@ -26,9 +26,13 @@ def say(line: str) -> None:
 
 
 def show(*what: Any) -> None:
-    """Tables and lines on standard output, as wide as the terminal. Square brackets mean nothing."""
+    """Lines as they are, and tables as wide as the terminal, on standard output."""
     console = Console(width=None if sys.stdout.isatty() else _COLUMNS_IN_A_FILE, highlight=False, markup=False)
-    console.print(*what)
+    for part in what:
+        if isinstance(part, str):
+            print(part, flush=True)
+        else:
+            console.print(part)
 
 
 def show_json(value: Any) -> None:
