@@ -91,7 +91,7 @@ def test_blocks_are_found_run_and_left_out(tmp_path: Path) -> None:
     assert [(block.line, block.kind, block.code) for block in found] == [
         (1, "python", "x = 1\n"),
         (7, "python", "x += 1\n"),
-        (14, "", "plain\n"),
+        (15, "", "plain\n"),
     ]
     namespace: dict[str, Any] = {}
     for block in found[:2]:

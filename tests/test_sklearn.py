@@ -22,9 +22,18 @@ from training import random_problem
 import beamwood as bw
 from beamwood.sklearn import XMRClassifier
 
-EXPECTED_FAILURES: dict[str, str] = {}
+_NEAR = (
+    "the solver stops near the optimum (eps) and visits rows in an order of its own, so a row given twice and a row of "
+    "weight two end near the same weights, not on them: see test_weights_count_as_repeated_rows_near_the_optimum"
+)
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": _NEAR,
+    "check_sample_weight_equivalence_on_sparse_data": _NEAR,
+    "check_non_transformer_estimators_n_iter": "max_iter bounds the solver of every node; no one number is n_iter_",
+}
 
 
+@pytest.mark.filterwarnings("ignore:.*left out of training", "ignore:.*have no row", "ignore:invalid value encountered")
 @parametrize_with_checks(
     [XMRClassifier("fast"), XMRClassifier(loss="logistic", activation="sigmoid")],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
@@ -78,13 +87,14 @@ def test_learns_digits() -> None:
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:.*left out of training")
 def test_predict_proba_of_many_labels_holds_their_scores() -> None:
     X, Y = make_multilabel_classification(n_samples=100, n_classes=6, random_state=0)
     estimator = XMRClassifier("fast").fit(X, Y)
     scores = estimator.predict_proba(X)
     assert scores.shape == Y.shape
     _, best = estimator.decision_top(X, 1)
-    np.testing.assert_array_equal(scores.max(axis=1).astype(np.float32), best[:, 0])
+    np.testing.assert_allclose(scores.max(axis=1), best[:, 0], atol=1e-7)
 
 
 @pytest.mark.parametrize("activation", ["identity", "log-hinge-2"])
@@ -122,6 +132,16 @@ def test_clones_and_works_in_a_pipeline_and_a_grid_search() -> None:
     assert clone(XMRClassifier(C=3.0)).get_params()["C"] == 3.0
 
 
+def test_weights_count_as_repeated_rows_near_the_optimum() -> None:
+    X, Y = random_problem(60, 20, 8, seed=2)
+    twice = np.r_[np.arange(60), np.arange(30)]
+    weights = np.where(np.arange(60) < 30, 2.0, 1.0)
+    near = XMRClassifier("fast", eps=1e-6, max_iter=10_000, prune=0.0)
+    repeated = clone(near).fit(X[twice], Y[twice]).predict_proba(X)
+    weighted = clone(near).fit(X, Y, sample_weight=weights).predict_proba(X)
+    np.testing.assert_allclose(weighted, repeated, atol=2e-3)
+
+
 def test_threads_do_not_change_the_result() -> None:
     X, Y = random_problem(200, 60, 30, seed=2)
     one, two = (XMRClassifier("fast", n_jobs=n).fit(X, Y).decision_top(X) for n in (None, -1))
@@ -139,7 +159,7 @@ def test_clear_errors() -> None:
     with pytest.raises(NotFittedError):
         XMRClassifier().predict(X)
     with pytest.raises(bw.SettingsError, match="did you mean"):
-        XMRClassifier("quick", loss="hinges").fit(X, Y)
+        XMRClassifier(loss="hinges").fit(X, Y)
     with pytest.raises(ValueError, match="one row of y a row of X"):
         XMRClassifier().fit(X, Y[:5])
     with pytest.raises(ValueError, match="multiclass-multioutput"):

@@ -52,6 +52,7 @@ _OF_SETTINGS = (
     "prune",
     "top_weights",
 )
+_LEAST, _MOST = float(np.finfo(np.float32).tiny), 1.0 - 2.0**-24  # probabilities keep off 0 and 1
 _BOUNDARY = {"sigmoid": 0.5, "log-sigmoid": math.log(0.5), "identity": 0.0}
 
 
@@ -167,9 +168,9 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         dense = np.zeros(labels.shape, np.float64)
         row, place = np.nonzero(labels >= 0)
         dense[row, labels[row, place]] = scores[row, place]
+        dense = np.clip(dense, _LEAST, _MOST)
         if self._multilabel():
             return dense
-        dense = np.maximum(dense, np.finfo(np.float32).tiny)
         shares: npt.NDArray[np.float64] = dense / dense.sum(axis=1, keepdims=True)
         return shares
 

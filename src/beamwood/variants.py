@@ -105,7 +105,7 @@ def variants_table(times: list[VariantTime]) -> Any:
 def _batch_time(engine: Any, X: Any, k: int, beam: int) -> float:
     begun = time.process_time_ns()
     engine.topk(X, k=k, beam=beam, threads=1)
-    return (time.process_time_ns() - begun) / 1e3 / X.shape[0]
+    return (time.process_time_ns() - begun) / 1e3 / int(X.shape[0])
 
 
 def _online_times(engine: Any, rows: list[Any], k: int, beam: int) -> list[float]:

@@ -11,7 +11,7 @@ from typing import Any
 import scipy.sparse as sp
 import typer
 
-from beamwood import data
+from beamwood.data import Rows, read_matrix, read_npz, read_svmlight, read_xmc
 from beamwood.errors import DataError, SettingsError
 from beamwood.records import Record, Records, iter_records
 from beamwood.sources import format_of, name_of, opened
@@ -101,26 +101,26 @@ class Given:
             raise DataError(f"{self.name}: there are no rows; give at least one with a text and labels")
         return Records([text for text, _ in rows], [keys for _, keys in rows], self.skipped)
 
-    def rows(self, features: int | None = None, labels: int | None = None, with_labels: bool = True) -> data.Rows:
+    def rows(self, features: int | None = None, labels: int | None = None, with_labels: bool = True) -> Rows:
         """X and Y of a numeric file; features and labels: how many the model has, for formats that do not say."""
         if self.kind == "npz":
             return self._npz(with_labels)
         assert self.data is not None
         if self.kind == "xmc":
-            found = data.read_xmc(self.data, skip_bad=self.skip_bad)
+            found = read_xmc(self.data, skip_bad=self.skip_bad)
         else:
-            found = data.read_svmlight(self.data, features=features, labels=labels, skip_bad=self.skip_bad)
+            found = read_svmlight(self.data, features=features, labels=labels, skip_bad=self.skip_bad)
         self.skipped = found.skipped
         return found
 
-    def _npz(self, with_labels: bool) -> data.Rows:
+    def _npz(self, with_labels: bool) -> Rows:
         assert self.x is not None
         if self.y is not None:
-            return data.read_npz(self.x, self.y)
+            return read_npz(self.x, self.y)
         if with_labels:
             raise typer.BadParameter("--x without --y: the labels are wanted too, give --y Y.npz")
-        X = data.read_matrix(self.x)
-        return data.Rows(X=X, Y=sp.csr_matrix((X.shape[0], 0), dtype="float32"))
+        X = read_matrix(self.x)
+        return Rows(X=X, Y=X[:, :0])
 
     def _count_bad(self, message: str) -> None:
         self.skipped += 1
