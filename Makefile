@@ -103,7 +103,7 @@ laws: $(VENV)/.package $(VENV)/.developer
 
 fuzz: $(VENV)/.package $(VENV)/.developer
 	$(call say,$(FUZZ) damaged model files)
-	@BEAMWOOD_FUZZ_FILES=$(FUZZ) $(BIN)/python -m pytest tests/attacks
+	@BEAMWOOD_FUZZ_FILES=$(FUZZ) $(BIN)/python -m pytest -s tests/test_attacks.py
 
 sanitize: $(VENV)/.tools
 	$(call say,native tests under ASan and UBSan)

@@ -238,6 +238,12 @@ struct Rows {
   std::span<const Query> queries() const { return batch.queries(); }
 };
 
+inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
+    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+  });
+}
+
 struct Answers {
   bool sound = false;
   std::vector<std::int64_t> labels;
@@ -246,8 +252,7 @@ struct Answers {
   Answers(std::size_t queries, std::uint32_t k) : labels(queries * k, -7), scores(queries * k, -7.0f) {}
 
   bool operator==(const Answers& other) const {
-    return sound == other.sound && labels == other.labels &&
-           std::memcmp(scores.data(), other.scores.data(), scores.size() * sizeof(float)) == 0;
+    return sound == other.sound && labels == other.labels && same_bits(scores, other.scores);
   }
 };
 

@@ -26,8 +26,7 @@ bool round_trip(const PlainLayer& plain, std::uint32_t features, unsigned thread
                     [](std::int64_t a, std::uint64_t b) { return static_cast<std::uint64_t>(a) == b; }) &&
          std::equal(csc.feature.begin(), csc.feature.end(), own.column_feature.begin(), own.column_feature.end(),
                     [](std::int32_t a, std::uint32_t b) { return static_cast<std::uint32_t>(a) == b; }) &&
-         csc.weight.size() == own.column_weight.size() &&
-         std::memcmp(csc.weight.data(), own.column_weight.data(), 4 * csc.weight.size()) == 0;
+         same_bits(csc.weight, own.column_weight);
 }
 
 // A small sound layer of two chunks (mask records, then wide ones) to be damaged.

@@ -99,6 +99,8 @@ inline std::uint32_t match_hash(const Query& query, const Support& support, Matc
       hashes[kept] = hash;
       kept += (support.index[bit / 32] >> (bit % 32)) & 1u;
     }
+    const std::uint32_t* const slot = support.index + layout.filter_words;
+    for (std::uint32_t j = 0; j < kept; ++j) __builtin_prefetch(slot + layout.entry(hashes[j]));
     for (std::uint32_t j = 0; j < kept; ++j) {
       const std::uint32_t i = maybe[j];
       const std::uint32_t row = detail::probe(support, layout, query.feature[i], hashes[j]);

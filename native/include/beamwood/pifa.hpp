@@ -58,10 +58,15 @@ public:
 
   // Number of features of each label: into offset[l + 1], still to be summed up.
   void count(std::span<std::int64_t> counts) {
+    std::vector<std::vector<std::uint32_t>> seen(workers_.threads, std::vector<std::uint32_t>(X_.features, 0));
     for_labels([&](std::size_t label, unsigned worker) {
+      std::uint32_t* const last = seen[worker].data(); // the last label that had the feature, counted from one
+      const auto now = static_cast<std::uint32_t>(label + 1);
       std::int64_t count = 0;
-      for_entries(label, [&](std::size_t f, float) { count += touched_[worker].insert(f); });
-      touched_[worker].drain([](std::size_t) {});
+      for_entries(label, [&](std::size_t f, float) {
+        count += last[f] != now;
+        last[f] = now;
+      });
       counts[label] = count;
     });
   }
@@ -97,14 +102,24 @@ private:
     });
   }
 
+  // A label's rows lie all over X: asking for the next ones early hides most of the wait for memory.
   template <class F> void for_entries(std::size_t label, F&& f) const {
+    const std::size_t last = positives_.feature.size();
     for (std::size_t p = positives_.begin(label); p < positives_.end(label); ++p) {
-      const auto row = static_cast<std::size_t>(positives_.feature[p]);
+      if (p + 8 < last) __builtin_prefetch(&X_.offset[row_at(p + 8)]);
+      if (p + 4 < last) {
+        const std::size_t soon = X_.begin(row_at(p + 4));
+        __builtin_prefetch(X_.feature.data() + soon);
+        __builtin_prefetch(X_.value.data() + soon);
+      }
+      const std::size_t row = row_at(p);
       const float y = positives_.value[p];
       for (std::size_t e = X_.begin(row); e < X_.end(row); ++e)
         f(static_cast<std::size_t>(X_.feature[e]), y * X_.value[e]);
     }
   }
+
+  std::size_t row_at(std::size_t p) const noexcept { return static_cast<std::size_t>(positives_.feature[p]); }
 
   const SparseRows X_, positives_;
   const Workers& workers_;

@@ -4,9 +4,9 @@
 // The law: a member goes to the group of highest x·sum/|sum|, ties to the lower group; a cluster of two or more that
 // k-means leaves in (almost) one piece is cut into even runs instead, so that splitting always ends.
 //
-// Centroids are kept as one dense table, features × groups: all groups' scores of a member grow together, one contiguous
-// run of the table for each of its non-zeros. The table holds sums; the lengths are applied to the k scores at the end,
-// and only members that change groups touch it.
+// A cluster of many members finds its centroids on a sample. They are kept as one dense table, features × groups: all
+// groups' scores of a member grow together, one contiguous run of the table for each of its non-zeros. The table holds
+// sums; the lengths are applied to the k scores at the end, and only members that change groups touch it.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -22,11 +22,12 @@ namespace beamwood {
 namespace detail {
 
 constexpr int wide_rounds = 20;
-constexpr std::size_t sample_a_group = 64;  // members a group that settle the centroids of a larger cluster
+constexpr std::size_t sample_a_group = 32;     // members a group that settle the centroids of a larger cluster
+constexpr std::size_t settled_share = 100;     // k-means ends when at most one member in so many changes groups
 constexpr std::size_t candidates_a_group = 16; // of those, how many k-means++ looks at
-constexpr std::size_t wide_full_rounds = 3; // rounds of all members after those of the sample
-constexpr std::size_t lanes = 8;            // table rows are padded to whole vectors
-constexpr std::size_t groups_at_once = 256;
+constexpr std::size_t wide_full_rounds = 2;    // rounds of all members after those of the sample
+constexpr std::size_t lanes = 8;               // table rows are padded to whole vectors
+constexpr std::size_t groups_at_once = 256;    // groups whose scores are held at a time
 constexpr std::int32_t nowhere = -1;
 
 // Eight floats that add and multiply side by side; the compiler halves or joins them to what the processor has.
@@ -130,15 +131,15 @@ private:
   void improve(std::span<const std::uint32_t> members, std::size_t rounds, ForEach&& for_each) {
     for (std::size_t round = 0; round < rounds; ++round) {
       for_each(members.size(), [&](std::size_t i) { wanted_[members[i]] = best(members[i]); });
-      bool changed = false;
+      std::size_t changed = 0;
       for (const std::uint32_t m : members) {
         if (wanted_[m] == group_[m]) continue;
         move(m, group_[m], wanted_[m]);
         group_[m] = wanted_[m];
-        changed = true;
+        ++changed;
       }
-      if (!changed) return;
       measure();
+      if (changed * settled_share <= members.size()) return;
     }
   }
 
