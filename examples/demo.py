@@ -98,16 +98,19 @@ def speed(model: bw.Model, data: datasets.Dataset) -> None:
     X = model.text.transform(data.test_texts[:QUERIES_TIMED])
     times = time_variants(model, X, rounds=3)
     console.print(f"All variants of the engine give the same bits for {X.shape[0]:,} queries.")
-    console.print("\nMicroseconds a query (one thread, beam 10, k 10)", variants_table(times), LEGEND, sep="\n")
+    console.print("\nMicroseconds a query (one thread, beam 10, k 10)", variants_table(times), sep="\n")
+    print(LEGEND)
 
 
 def searches(model: bw.Model) -> None:
     """Five questions and their answers."""
     for text in SEARCHES:
-        begun = time.perf_counter()
-        hits = model.search(text, k=5)
-        took = (time.perf_counter() - begun) * 1e6
-        console.print(f"\n[bold]{text}[/bold]  ({took:,.0f} µs)")
+        took = []
+        for _ in range(20):
+            begun = time.perf_counter()
+            hits = model.search(text, k=5)
+            took.append(time.perf_counter() - begun)
+        console.print(f"\n[bold]{text}[/bold]  ({min(took) * 1e6:,.0f} µs)")
         for hit in hits:
             console.print(f"  {hit.score:.3f}  {hit.name}", markup=False)
 
@@ -139,10 +142,10 @@ def main() -> None:
     model.save(given.output)
     console.print(f"\nThe model is in {given.output} ({given.output.stat().st_size / 1e6:.0f} MB). Type next:\n")
     beamwood = "beamwood" if _on_path("beamwood") else ".venv/bin/beamwood"
-    console.print(f'  {beamwood} search {given.output} "history of jazz in new orleans"', markup=False)
-    console.print(f"  {beamwood} search {given.output}          (asks for words)", markup=False)
-    console.print(f"  {beamwood} inspect {given.output}", markup=False)
-    console.print(f"  {beamwood} evaluate {given.output} data/library-subjects/test.jsonl.gz", markup=False)
+    print(f'  {beamwood} search {given.output} "history of jazz in new orleans"')
+    print(f"  {beamwood} search {given.output}          (asks for words)")
+    print(f"  {beamwood} inspect {given.output}")
+    print(f"  {beamwood} evaluate {given.output} data/library-subjects/test.jsonl.gz")
 
 
 def _on_path(program: str) -> bool:

@@ -20,7 +20,7 @@ def bench(
     data: o.Data = None,
     x: o.X = None,
     queries: Annotated[int, typer.Option("--queries", "-n", min=1, help="Use the first so many rows.")] = 1000,
-    rounds: Annotated[int, typer.Option(min=1, help="Runs of each variant, in turns; the median counts.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="Runs of each variant, in turns; the quickest counts.")] = 5,
     k: o.K = 10,
     beam: o.Beam = 10,
     format: o.Format = None,

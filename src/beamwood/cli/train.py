@@ -44,6 +44,9 @@ def train(
     max_features: Annotated[
         int | None, typer.Option(min=1, help="Keep the most frequent terms alone.", rich_help_panel=_TEXT_PANEL)
     ] = None,
+    sublinear: Annotated[
+        bool, typer.Option("--sublinear", help="Count a term 1 + log(times) times.", rich_help_panel=_TEXT_PANEL)
+    ] = False,
     format: o.Format = None,
     text_column: o.TextColumn = "text",
     labels_column: o.LabelsColumn = "labels",
@@ -77,8 +80,9 @@ def train(
         check_free(target, force)
     progress = progress_for(not (quiet or json_))
     common = {"preset": preset, "seed": seed, "threads": threads, "progress": progress, **_settings(set_ or [])}
+    terms = {"min_df": min_df, "max_features": max_features, "sublinear_tf": sublinear}
     if given.is_text:
-        model = _from_texts(given, labels_file, _features(ngrams, chars, min_df, max_features), common)
+        model = _from_texts(given, labels_file, _features(ngrams, chars, terms), common)
     else:
         model = _from_rows(given, labels_file, common)
     model.save(output)
@@ -135,17 +139,15 @@ def _value(text: str) -> Any:
     return text
 
 
-def _features(ngrams: str, chars: str | None, min_df: int, max_features: int | None) -> Any:
+def _features(ngrams: str, chars: str | None, terms: dict[str, Any]) -> Any:
     """The text features that the options describe: one block of words, and one of letters if wanted."""
     from beamwood.text import TextBlock, TextFeatures
 
-    words = TextBlock(ngram_range=_range("--ngrams", ngrams), min_df=min_df, max_features=max_features)
+    words = _range("--ngrams", ngrams)
     if chars is None:
-        return TextFeatures(ngram_range=words.ngram_range, min_df=min_df, max_features=max_features)
-    letters = TextBlock(
-        analyzer="char_wb", ngram_range=_range("--chars", chars), min_df=min_df, max_features=max_features
-    )
-    return TextFeatures(blocks=(words, letters))
+        return TextFeatures(ngram_range=words, **terms)
+    letters = TextBlock(analyzer="char_wb", ngram_range=_range("--chars", chars), **terms)
+    return TextFeatures(blocks=(TextBlock(ngram_range=words, **terms), letters))
 
 
 def _range(option: str, text: str) -> tuple[int, int]:
