@@ -61,7 +61,11 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(*words: object, stdin: str | bytes | None = None) -> Any:
     """The verb inside this process."""
-    return CliRunner().invoke(app, [str(word) for word in words], input=stdin)
+    try:
+        runner = CliRunner(mix_stderr=False)  # before click 8.2
+    except TypeError:
+        runner = CliRunner()
+    return runner.invoke(app, [str(word) for word in words], input=stdin)
 
 
 def fails(*words: object, code: int = 1, stdin: str | bytes | None = None) -> str:
@@ -114,7 +118,7 @@ def test_the_help_lists_every_verb() -> None:
 @pytest.mark.parametrize("verb", ["serve", "convert"])
 def test_reserved_verbs_say_so(verb: str) -> None:
     assert "not yet in this version" in fails(verb)
-    assert "not yet in this version" in fails(verb, "model.bw")
+    assert "not yet in this version" in fails(verb, "model.bw", "--port", "8000")
 
 
 @pytest.mark.parametrize("words", [("grow",), ("train", "--nonsense"), ("search", "m.bw", "-k", "0", "x")])
@@ -192,6 +196,13 @@ def test_train_refuses_to_replace_a_file_before_it_works(shop: Path) -> None:
     Path("r.json").write_text("precious")
     assert "r.json" in fails("train", shop / "rows.jsonl", "-o", "new.bw", "--report", "r.json")
     assert not Path("new.bw").exists()
+
+
+def test_train_never_replaces_a_pipe_or_a_device(shop: Path) -> None:
+    os.mkfifo("pipe")
+    for target in ("pipe", "-"):
+        assert "cannot be streamed" in fails("train", shop / "rows.jsonl", "-o", target, "-q", "--force")
+    assert Path("pipe").is_fifo()
 
 
 def test_train_counts_bad_rows_when_told_to_skip_them() -> None:
@@ -476,6 +487,22 @@ def test_process_ctrl_c_in_the_middle_of_training(tmp_path: Path) -> None:
     assert said.endswith(b"stopped\n")
     assert b"Traceback" not in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["X.npz", "Y.npz"]
+
+
+def test_process_predict_writes_into_a_pipe_that_is_there(shop: Path) -> None:
+    os.mkfifo("pipe")
+    process = subprocess.Popen(command("predict", shop / "shop.bw", shop / "rows.jsonl", "-o", "pipe", "-q"))
+    lines = Path("pipe").read_text().splitlines()
+    assert process.wait(60) == 0
+    assert len(lines) == len(ROWS)
+    assert Path("pipe").is_fifo()
+
+
+def test_process_on_a_terminal_without_unicode(shop: Path) -> None:
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for words in (("inspect", shop / "shop.bw"), ("search", shop / "shop.bw", b"caf\xe9 wool")):
+        line = [os.fsencode(word) for word in (*command()[:3], *map(os.fspath, words))]
+        assert subprocess.run(line, capture_output=True, check=False, env=plain).returncode == 0
 
 
 def test_process_completion_for_the_shell() -> None:

@@ -102,5 +102,7 @@ def _beamwood(
     """
 
 
-for _verb in (train, predict, evaluate, search, inspect, bench, serve, convert):
-    app.command(no_args_is_help=_verb not in (serve, convert))(_verb)
+for _verb in (train, predict, evaluate, search, inspect, bench):
+    app.command(no_args_is_help=True)(_verb)
+for _reserved in (serve, convert):
+    app.command(context_settings={"ignore_unknown_options": True})(_reserved)

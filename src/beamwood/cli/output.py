@@ -47,11 +47,16 @@ def one_line(text: str) -> str:
     )
 
 
-def check_free(path: str | Path | None, force: bool) -> None:
-    """Refuses to replace a file unless told to; asked before the work, not after it."""
-    if path is None or str(path) == STANDARD:
+def check_free(path: str | Path | None, force: bool, stream: bool = True) -> None:
+    """Refuses to replace a file unless told to; asked before the work, not after it.
+
+    stream: whether what will be written can go to standard output, a pipe or a device.
+    """
+    if path is None or (str(path) == STANDARD and stream):
         return
     target = Path(path)
+    if not stream and (str(path) == STANDARD or _is_device(target)):
+        raise SettingsError(f"{target}: a model cannot be streamed; give the name of a file, for example model.bw")
     if target.is_dir():
         raise SettingsError(f"{target} is a folder; give the name of a file")
     if not target.parent.is_dir():

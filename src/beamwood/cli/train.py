@@ -76,8 +76,8 @@ def train(
         separator=separator,
         skip_bad=skip_bad,
     )
-    for target in (output, report):
-        check_free(target, force)
+    check_free(output, force, stream=False)
+    check_free(report, force)
     progress = progress_for(not (quiet or json_))
     common = {"preset": preset, "seed": seed, "threads": threads, "progress": progress, **_settings(set_ or [])}
     terms = {"min_df": min_df, "max_features": max_features, "sublinear_tf": sublinear}
