@@ -47,6 +47,8 @@ def save(path: str | os.PathLike[str], arrays: dict[str, Array], description: di
     target = checked_path(path)
     if target.is_dir():
         raise FormatError(f"{target} is a folder. Give the name of a file, for example {target / 'model.bw'}.")
+    if target.exists() and not target.is_file():  # a device or a pipe must not be replaced by a file
+        raise FormatError(f"{target} is not a regular file, and a model cannot be streamed. Give the name of a file.")
     if not target.parent.is_dir():
         raise FormatError(f"The folder {target.parent} does not exist. Make it first.")
     header, padding = header_of(arrays, description)
