@@ -31,7 +31,7 @@ native_build = $(call configure,$(1),-DBEAMWOOD_SANITIZE=$(2)) && $(WITH_TOOLS) 
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo       set up, make a model, check that all eight variants agree and print their times"
+	@echo "make demo       set up, train on library records, measure, compare the variants, search, write the model"
 	@echo "make test       set up, lint, types, native tests, Python tests: what must be green"
 	@echo "make bench      the table of variants on larger models"
 	@echo "make laws       the laws on LAWS=$(LAWS) random models"

@@ -28,6 +28,14 @@ def test_by_hand() -> None:
     assert got.rows == 2
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.float32])
+def test_the_type_of_y_does_not_matter(dtype: Any) -> None:
+    assert evaluate(P, Y.astype(dtype), at=(1, 3)) == evaluate(P, Y, at=(1, 3))
+    if dtype is not bool:
+        graded = sp.csr_matrix(np.array([[3, 0, 1, 0], [0, 2, 0, 0]]))
+        assert evaluate(P, graded.astype(dtype)) == evaluate(P, graded)
+
+
 def test_propensity_scored_precision_by_hand() -> None:
     train = sp.csr_matrix(np.array([[1, 1, 0, 0]] * 7 + [[0, 1, 1, 0]] * 3))
     scale = (np.log(10) - 1) * 2.5**0.55

@@ -56,6 +56,6 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
 
 } // namespace
 
-const Kernels kAvx2Kernels = {"avx2", accumulate, activate_all};
+const Kernels kAvx2Kernels = {"avx2", accumulate, activate_all, reaching};
 
 } // namespace beamwood
