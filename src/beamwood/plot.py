@@ -20,9 +20,7 @@ try:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 except ImportError as error:
-    raise ImportError(
-        f"plots need matplotlib ({error}); install it with: pip install 'beamwood[plot]'"
-    ) from error
+    raise ImportError(f"plots need matplotlib ({error}); install it with: pip install 'beamwood[plot]'") from error
 
 from beamwood.build import layer_name
 from beamwood.errors import DataError, SettingsError
@@ -173,7 +171,7 @@ def measure_beams(
 ) -> BeamCurve:
     """The numbers behind `plot_beam`.
 
-    Precision is over all rows of X, answered in one batch by `threads` threads. Latency is the engine's own time for one
+    Precision is over all rows of X, answered in one batch by `threads` threads. Latency is the engine's own time for a
     query, of up to `queries` rows asked one at a time on one thread; each row counts with its median over the rounds.
     """
     beams = tuple(positive(beam, "beam") for beam in beams)
@@ -221,7 +219,8 @@ def _title(figure: Figure, text: str) -> None:
 def _places(layers: int, number: int, of: int) -> tuple[npt.NDArray[np.float64], float]:
     """Where the bars of one of several trees stand, and how wide they are."""
     width = 0.7 / of
-    return np.arange(1, layers + 1) + (number - (of - 1) / 2) * width, width * 0.92
+    places = np.arange(1, layers + 1, dtype=np.float64)
+    return places + (number - (of - 1) / 2) * width, width * 0.92
 
 
 def _count_axis(panel: Axes) -> None:
