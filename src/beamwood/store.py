@@ -164,7 +164,8 @@ def contents(path: Path, memory: str) -> Any:
         if memory == "read":
             return file.read()
         copy = mmap.mmap(-1, size)
-        copy.madvise(mmap.MADV_HUGEPAGE)
+        with contextlib.suppress(OSError, AttributeError):  # a kernel without huge pages: plain ones do
+            copy.madvise(mmap.MADV_HUGEPAGE)
         with memoryview(copy) as view:
             done = 0
             while done < size:

@@ -84,8 +84,7 @@ class StringTable:
                 f"The model is damaged: {name} has {len(offsets) - 1:,} strings, but there are {count:,} labels."
             )
         blob, slots = arrays.get(f"{name}/blob", np.zeros(0, np.uint8)), arrays.get(f"{name}/slots")
-        given = (blob.dtype, offsets.dtype, np.uint32 if slots is None else slots.dtype)
-        if given != (np.uint8, np.uint64, np.uint32):
+        if blob.dtype != np.uint8 or offsets.dtype != np.uint64 or (slots is not None and slots.dtype != np.uint32):
             raise FormatError(
                 f"The model is damaged: the arrays of {name} have odd types. Get a fresh copy of its file."
             )
