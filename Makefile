@@ -15,6 +15,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 PIP := $(BIN)/python -m pip install -qq
 NATIVE := $(shell find native -type f -name '*.[ch]pp' -o -type f -name '*.inc' -o -type f -name CMakeLists.txt)
 SOURCES := pyproject.toml CMakeLists.txt $(filter-out native/tests/% native/fuzz/%,$(NATIVE)) $(shell find src -type f -not -path '*/__pycache__/*')
+PYTHONS := src tests bench examples tools
 FORMATTED := $(filter %.cpp %.hpp %.inc,$(NATIVE))
 say = @printf '\033[1m== %s\033[0m\n' "$(1)"
 WITH_TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH" CXX="$(CXX)"
@@ -26,7 +27,7 @@ configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OF
 native_build = $(call configure,$(1),-DBEAMWOOD_SANITIZE=$(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench laws fuzz sanitize lint format tidy types native clean
+.PHONY: help demo test bench laws fuzz sanitize lint format tidy types native docs wheels clean
 .DELETE_ON_ERROR:
 
 help:
@@ -39,6 +40,8 @@ help:
 	@echo "make lint       ruff and clang-format, as in make test"
 	@echo "make format     rewrite the sources as make lint wants them"
 	@echo "make tidy       clang-tidy over the native core (minutes)"
+	@echo "make docs       build the documentation into build/site, no warning allowed"
+	@echo "make wheels     build wheels for every Python found, check them, try each in a clean environment"
 	@echo "make clean      remove .venv, build and caches"
 	@echo "PYTHON=$(PYTHON) CXX=$(CXX) JOBS=$(JOBS) may be given: make test PYTHON=python3.12"
 
@@ -79,13 +82,13 @@ test: lint types native
 
 lint: $(VENV)/.developer
 	$(call say,lint)
-	@$(BIN)/ruff check -q .
-	@$(BIN)/ruff format -q --check . || (echo "Run: make format"; exit 1)
+	@$(BIN)/ruff check -q $(PYTHONS)
+	@$(BIN)/ruff format -q --check $(PYTHONS) || (echo "Run: make format"; exit 1)
 	@$(BIN)/clang-format --dry-run -Werror $(FORMATTED) || (echo "Run: make format"; exit 1)
 
 format: $(VENV)/.developer
-	@$(BIN)/ruff check -q --fix .
-	@$(BIN)/ruff format -q .
+	@$(BIN)/ruff check -q --fix $(PYTHONS)
+	@$(BIN)/ruff format -q $(PYTHONS)
 	@$(BIN)/clang-format -i $(FORMATTED)
 
 types: $(VENV)/.package $(VENV)/.developer
@@ -120,6 +123,23 @@ tidy: $(VENV)/.developer
 	$(call say,clang-tidy)
 	@$(call configure,tidy,-DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
 	@$(BIN)/clang-tidy -quiet -p build/tidy $(filter %.cpp,$(filter native/tests/% native/fuzz/%,$(NATIVE)))
+
+# --- what people read and install ----------------------------------------------------------------------------------
+
+$(VENV)/.docs: $(VENV)/.tools pyproject.toml | $(VENV)/.package
+	$(call say,install the tools of the documentation)
+	@$(WITH_TOOLS) $(PIP) --no-build-isolation ".[docs]"
+	@touch $@
+
+docs: $(VENV)/.docs
+	$(call say,documentation)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "open build/site/index.html"
+
+wheels:
+	@tools/machine "$(PYTHON)" "$(CXX)"
+	$(call say,wheels)
+	@CXX="$(CXX)" $(PYTHON) tools/wheels.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

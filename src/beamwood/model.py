@@ -397,6 +397,12 @@ class Model:
             "settings": self.settings,
         }
 
+    def plot_tree(self) -> Any:
+        """A matplotlib figure of nodes, widths and non-zeros a layer. Needs the extra: pip install 'beamwood[plot]'."""
+        from beamwood.plot import plot_tree
+
+        return plot_tree(self)
+
     def __repr__(self) -> str:
         shape = self._shape
         trees = f"{len(shape.trees)} tree" + "s" * (len(shape.trees) > 1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import math
 import mmap
 import os
 import tempfile
@@ -219,16 +218,16 @@ def read_meta(header: dict[str, Any], raw: Array, path: Path) -> dict[str, Any]:
         sound = False
     if sound and version > FORMAT_VERSION:
         raise FormatError(
-            f"{path} has format version {version}; this beamwood reads up to {FORMAT_VERSION}. Install a "
-            f"newer beamwood (the file was written by {meta.get('version', 'a newer version')})."
+            f"{path} has format version {str(version)[:20]}; this beamwood reads up to {FORMAT_VERSION}. Install a "
+            f"newer beamwood (the file was written by {str(meta.get('version', 'a newer version'))[:40]})."
         )
     if not sound or version < 1 or not header_intact(raw, mark):
         raise FormatError(f"{path} is damaged: its header does not match its checksum. {_ADVICE}")
-    unknown = sorted(map(str, set(requires) - KNOWN_FEATURES))
+    unknown = sorted({str(feature)[:40] for feature in requires} - KNOWN_FEATURES)[:9]
     if unknown:
         raise FormatError(
             f"{path} needs {', '.join(unknown)}, which this beamwood does not have. Install beamwood "
-            f"{meta.get('version', 'of a newer version')} or newer."
+            f"{str(meta.get('version', 'of a newer version'))[:40]} or newer."
         )
     return dict(meta)
 
@@ -251,9 +250,9 @@ def read_arrays(header: dict[str, Any], buffer: Array, begin: int, path: Path) -
         if name == "__metadata__":
             continue
         try:
-            dtype, shape, (first, end) = np.dtype(_DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
-            whole = [number for number in (*shape, first, end) if type(number) is int and number >= 0]
-            sound = len(whole) == len(shape) + 2 and first == at and end - first == math.prod(shape) * dtype.itemsize
+            dtype, (count,), (first, end) = np.dtype(_DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
+            sound = all(type(number) is int and 0 <= number <= len(buffer) for number in (count, first, end))
+            sound = sound and first == at and end - first == count * dtype.itemsize
         except (KeyError, TypeError, ValueError):
             sound = False
         if not sound or begin + end > len(buffer):
@@ -261,7 +260,7 @@ def read_arrays(header: dict[str, Any], buffer: Array, begin: int, path: Path) -
         if not name.startswith("_pad/"):
             if (begin + first) % dtype.itemsize:
                 raise FormatError(f"{path} is damaged: {name} is not aligned. {_ADVICE}")
-            arrays[name] = buffer[begin + first : begin + end].view(dtype).reshape(shape)
+            arrays[name] = buffer[begin + first : begin + end].view(dtype)
         at = end
     if begin + at != len(buffer):
         raise FormatError(

@@ -19,11 +19,11 @@ namespace beamwood {
 
 struct SearchOptions {
   std::uint32_t k = 10, beam = 10;
-  bool choose = true;                   // let the engine choose a matcher for each layer
-  Matcher matcher = Matcher::binary;    // otherwise this one
+  bool choose = true;                // let the engine choose a matcher for each layer
+  Matcher matcher = Matcher::binary; // otherwise this one
   Isa isa = Isa::scalar;
-  bool sort_blocks = true;              // Algorithm 3's sort; off only to measure what it brings
-  bool bound = true;                    // the exact bound of threaded search; off only to measure what it brings
+  bool sort_blocks = true;               // Algorithm 3's sort; off only to measure what it brings
+  bool bound = true;                     // the exact bound of threaded search; off only to measure what it brings
   std::uint64_t dense_bytes = 64u << 20; // what `auto` may spend on dense lookups
 };
 
@@ -234,7 +234,8 @@ private:
   }
 
   static void merge(std::vector<Answer>& answers, std::size_t trees, std::uint32_t k, TopK& ranker) {
-    std::stable_sort(answers.begin(), answers.end(), [](const Answer& a, const Answer& b) { return a.label < b.label; });
+    std::stable_sort(answers.begin(), answers.end(),
+                     [](const Answer& a, const Answer& b) { return a.label < b.label; });
     ranker.reset(k);
     for (std::size_t i = 0; i < answers.size();) {
       const std::uint32_t label = answers[i].label;

@@ -1,0 +1,243 @@
+"""plot.py — a model, a training report or labelled queries in, a matplotlib figure out.
+
+Needs the extra: pip install 'beamwood[plot]'. `import beamwood` alone never imports matplotlib. No window is opened:
+write a figure with `figure.savefig("tree.png")`, or let a notebook show it.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+except ImportError as error:
+    raise ImportError(
+        f"plots need matplotlib ({error}); install it with: pip install 'beamwood[plot]'"
+    ) from error
+
+from beamwood.build import layer_name
+from beamwood.errors import DataError, SettingsError
+from beamwood.metrics import evaluate
+from beamwood.model import Model, positive
+from beamwood.report import Report
+from beamwood.rows import as_csr
+
+_COLOURS = ("#1b6e53", "#d98c21", "#3c6fb0", "#a8466b", "#6b6b6b", "#7fb069", "#8a63b5", "#c9b02f")
+_GREY = "#5a5a5a"
+
+
+class Drawing(Figure):
+    """A figure that notebooks show by themselves, with or without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=110)
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """One layer of one tree: its nodes, the children of a parent (fewest, mean, most) and its non-zero weights."""
+
+    nodes: int
+    fewest: int
+    mean: float
+    most: int
+    nonzeros: int
+
+
+@dataclass(frozen=True)
+class BeamCurve:
+    """What each beam costs and gives: precision at each depth (0 to 1), microseconds a query alone."""
+
+    beams: tuple[int, ...]
+    precision: dict[int, tuple[float, ...]]
+    median: tuple[float, ...]
+    slowest: tuple[float, ...]
+    queries: int
+
+
+def layer_shapes(model: Model) -> list[list[LayerShape]]:
+    """The layers of each tree, from the top."""
+    trees: list[list[LayerShape]] = []
+    for number, size in enumerate(model._shape.trees):
+        layers = []
+        for depth, (nodes, nonzeros) in enumerate(zip(size.nodes, size.nonzeros, strict=True)):
+            children = np.diff(model._sections[layer_name(number, depth, "child_start")].astype(np.int64))
+            children = children[children > 0]
+            fewest, most = (int(children.min()), int(children.max())) if children.size else (0, 0)
+            layers.append(LayerShape(nodes, fewest, float(children.mean()) if children.size else 0.0, most, nonzeros))
+        trees.append(layers)
+    return trees
+
+
+def plot_tree(model: Model) -> Drawing:
+    """Nodes, children a parent (mean, with a line from the fewest to the most) and non-zero weights of each layer."""
+    trees = layer_shapes(model)
+    figure, axes = _panels(3)
+    for number, layers in enumerate(trees):
+        places, width = _places(len(layers), number, len(trees))
+        colour = _COLOURS[number % len(_COLOURS)]
+        axes[0].bar(places, [layer.nodes for layer in layers], width, color=colour, label=f"tree {number}")
+        means = np.array([layer.mean for layer in layers])
+        reach = [means - [layer.fewest for layer in layers], [layer.most for layer in layers] - means]
+        axes[1].errorbar(places, means, reach, fmt="o", markersize=5, capsize=3, color=colour, elinewidth=1.2)
+        axes[2].bar(places, [layer.nonzeros for layer in layers], width, color=colour)
+    for panel, title in zip(axes, ("nodes", "children of a node above", "non-zero weights"), strict=True):
+        _count_axis(panel)
+        panel.set_ylabel(title)
+        panel.set_xlabel("layer, 1 is the top")
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if len(trees) > 1:
+        figure.legend(loc="outside lower center", ncols=min(len(trees), 6), frameon=False)
+    nonzeros = sum(layer.nonzeros for layers in trees for layer in layers)
+    _title(figure, f"{model.n_labels:,} labels, {model.n_features:,} features, {nonzeros:,} non-zero weights")
+    return figure
+
+
+def plot_report(report: Report | None) -> Drawing:
+    """Seconds of each stage of a training. The stages of an ensemble's trees are added up."""
+    if report is None:
+        raise DataError("There is no report: a model has one only in the process that trained it. Use model.report.")
+    seconds: dict[str, float] = {}
+    for stage, taken in report.seconds:
+        name = re.sub(r" \d+/\d+(?=$|,)", "", stage) if report.settings.get("trees", 1) > 1 else stage
+        name = re.sub(r"(layer \d+)/\d+", r"\1", name)
+        seconds[name] = seconds.get(name, 0.0) + taken
+    figure, (panel,) = _panels(1, height=1.3 + 0.34 * len(seconds), width=7.5)
+    bars = panel.barh(list(seconds), list(seconds.values()), color=_COLOURS[0], height=0.68)
+    panel.bar_label(bars, [_seconds(taken) for taken in seconds.values()], padding=4, fontsize=9, color=_GREY)
+    panel.invert_yaxis()
+    panel.margins(x=0.14)
+    panel.grid(visible=False, axis="y")
+    panel.set_xlabel("seconds")
+    trees = len(report.nonzeros)
+    _title(
+        figure,
+        f"{report.rows:,} rows, {report.labels:,} labels, {trees} tree{'s' * (trees > 1)}, {report.threads} threads: "
+        f"{_seconds(report.total_seconds)} s, peak {report.peak_bytes / 2**20:,.0f} MB",
+    )
+    return figure
+
+
+def plot_beam(
+    model: Model,
+    X: Any,
+    Y: Any,
+    beams: Sequence[int] = (1, 2, 5, 10, 20, 50),
+    at: Sequence[int] = (1, 3, 5),
+    *,
+    queries: int = 200,
+    rounds: int = 5,
+    threads: int = 1,
+) -> Drawing:
+    """Precision and latency against the beam: what a wider beam gives, and what it costs. See `measure_beams`."""
+    curve = measure_beams(model, X, Y, beams, at, queries=queries, rounds=rounds, threads=threads)
+    figure, (left, right) = _panels(2)
+    places = np.arange(len(curve.beams))
+    for number, (depth, values) in enumerate(curve.precision.items()):
+        percent = 100 * np.array(values)
+        left.plot(places, percent, "o-", color=_COLOURS[number % len(_COLOURS)], label=f"precision at {depth}")
+    left.set_ylabel("precision, percent")
+    right.plot(places, curve.median, "o-", color=_COLOURS[2], label="median query")
+    right.plot(places, curve.slowest, "o:", color=_COLOURS[2], alpha=0.6, label="slowest of a hundred")
+    right.set_ylabel("microseconds a query, one at a time")
+    right.set_ylim(bottom=0)
+    for panel in (left, right):
+        panel.set_xlabel("beam, nodes kept a layer")
+        panel.set_xticks(places, [f"{beam:,}" for beam in curve.beams])
+        panel.legend(frameon=False, fontsize=9)
+    _title(figure, f"{model.n_labels:,} labels, latency over {curve.queries:,} queries")
+    return figure
+
+
+def measure_beams(
+    model: Model,
+    X: Any,
+    Y: Any,
+    beams: Sequence[int] = (1, 2, 5, 10, 20, 50),
+    at: Sequence[int] = (1, 3, 5),
+    *,
+    queries: int = 200,
+    rounds: int = 5,
+    threads: int = 1,
+) -> BeamCurve:
+    """The numbers behind `plot_beam`.
+
+    Precision is over all rows of X, answered in one batch by `threads` threads. Latency is the engine's own time for one
+    query, of up to `queries` rows asked one at a time on one thread; each row counts with its median over the rounds.
+    """
+    beams = tuple(positive(beam, "beam") for beam in beams)
+    if not beams:
+        raise SettingsError("beams is empty. Give at least one, for example beams=(1, 10).")
+    X = as_csr(X, model.n_features, "X")
+    if X.shape[0] == 0:
+        raise DataError("X has no rows. Give queries with known labels, for example the rows of a test set.")
+    k = max(at)
+    precision: dict[int, list[float]] = {depth: [] for depth in at}
+    for beam in beams:
+        found = evaluate(model.topk(X, k=k, beam=beam, threads=threads), Y, at=at)
+        for depth in at:
+            precision[depth].append(found.precision[depth])
+    rows = [X[i : i + 1] for i in range(min(positive(queries, "queries"), X.shape[0]))]
+    times = np.empty((len(beams), positive(rounds, "rounds"), len(rows)))
+    for turn in range(rounds):  # beams take turns, so that a slow moment of the machine hits all
+        for number, beam in enumerate(beams):
+            times[number, turn] = [model.topk(row, k=k, beam=beam, stats=True)[2].nanoseconds for row in rows]
+    typical = np.median(times, axis=1) / 1000
+    return BeamCurve(
+        beams=beams,
+        precision={depth: tuple(values) for depth, values in precision.items()},
+        median=tuple(np.median(typical, axis=1).tolist()),
+        slowest=tuple(np.quantile(typical, 0.99, axis=1).tolist()),
+        queries=len(rows),
+    )
+
+
+def _panels(count: int, height: float = 3.6, width: float | None = None) -> tuple[Drawing, list[Axes]]:
+    """A row of panels with quiet frames."""
+    figure = Drawing(figsize=(width or 3.9 * count, height), layout="constrained")
+    axes = list(figure.subplots(1, count, squeeze=False)[0])
+    for panel in axes:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.grid(alpha=0.25)
+        panel.set_axisbelow(True)
+    return figure, axes
+
+
+def _title(figure: Figure, text: str) -> None:
+    figure.suptitle(text, fontsize=11)
+
+
+def _places(layers: int, number: int, of: int) -> tuple[npt.NDArray[np.float64], float]:
+    """Where the bars of one of several trees stand, and how wide they are."""
+    width = 0.7 / of
+    return np.arange(1, layers + 1) + (number - (of - 1) / 2) * width, width * 0.92
+
+
+def _count_axis(panel: Axes) -> None:
+    """Counts on a logarithmic axis, written 1, 20, 3k, 4M."""
+    panel.set_yscale("log")
+    shortened: Callable[[float, Any], str] = lambda value, _: _short(value)  # noqa: E731
+    panel.yaxis.set_major_formatter(FuncFormatter(shortened))
+    panel.yaxis.set_minor_locator(NullLocator())
+
+
+def _short(value: float) -> str:
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f}" if value < 1 else f"{value:.1f}"
