@@ -1,16 +1,16 @@
 """smoke.py — an environment with beamwood installed in, one line that says it works out.
 
-    python tools/smoke.py                  train on ten lines, save, load, search
-    python tools/smoke.py --requirements   what beamwood asks for, and what is installed beside that, as JSON
+python tools/smoke.py                  train on ten lines, save, load, search
+python tools/smoke.py --requirements   what beamwood asks for, and what is installed beside that, as JSON
 """
 
 from __future__ import annotations
 
-import importlib.metadata as metadata
 import json
 import re
 import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 
 TEXTS = [

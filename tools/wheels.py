@@ -1,8 +1,8 @@
 """wheels.py — this source tree in, a source distribution and tested manylinux wheels in dist/ out.
 
-Takes every CPython from 3.10 on that it finds on PATH or among pyenv's versions: 3.10 and 3.11 get a wheel of their own,
-all later ones share one of the stable ABI. Wheels are built from the source distribution, brought under a manylinux tag
-by auditwheel, installed in clean environments and tried. Work files are in build/wheels.
+Takes every CPython from 3.10 on that it finds on PATH or among pyenv's versions: 3.10 and 3.11 get a wheel of their
+own, all later ones share one of the stable ABI. Wheels are built from the source distribution, brought under a
+manylinux tag by auditwheel, installed in clean environments and tried. Work files are in build/wheels.
 
     python tools/wheels.py [--only 3.11 …]
 """
@@ -148,7 +148,12 @@ def pip(python: Path, *arguments: str) -> None:
 def run(python: Path, *arguments: str, cwd: Path = WORK, env: dict[str, str] | None = None) -> str:
     """What a command prints; ends the script with its complaints when it fails."""
     ran = subprocess.run(
-        [str(python), *arguments], cwd=cwd, env=env, text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [str(python), *arguments],
+        cwd=cwd,
+        env=env,
+        text=True,
+        check=False,
+        capture_output=True,
     )
     if ran.returncode:
         fail(f"{' '.join(arguments)}\n{ran.stdout[-2000:]}{ran.stderr[-4000:]}")
