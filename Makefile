@@ -15,6 +15,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 PIP := $(BIN)/python -m pip install -qq
 NATIVE := $(shell find native -type f -name '*.[ch]pp' -o -type f -name '*.inc' -o -type f -name CMakeLists.txt)
 SOURCES := pyproject.toml CMakeLists.txt $(filter-out native/tests/% native/fuzz/%,$(NATIVE)) $(shell find src -type f -not -path '*/__pycache__/*')
+PYTHONS := src tests bench examples tools
 FORMATTED := $(filter %.cpp %.hpp %.inc,$(NATIVE))
 say = @printf '\033[1m== %s\033[0m\n' "$(1)"
 WITH_TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH" CXX="$(CXX)"
@@ -30,7 +31,7 @@ native_build = $(call configure,$(1),-DBEAMWOOD_SANITIZE=$(2)) && $(WITH_TOOLS) 
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo       set up, make a model, check that all eight variants agree and print their times"
+	@echo "make demo       set up, train on library records, measure, compare the variants, search, write the model"
 	@echo "make test       set up, lint, types, native tests, Python tests: what must be green"
 	@echo "make bench      the table of variants on larger models"
 	@echo "make laws       the laws on LAWS=$(LAWS) random models"
@@ -81,13 +82,13 @@ test: lint types native
 
 lint: $(VENV)/.developer
 	$(call say,lint)
-	@$(BIN)/ruff check -q .
-	@$(BIN)/ruff format -q --check . || (echo "Run: make format"; exit 1)
+	@$(BIN)/ruff check -q $(PYTHONS)
+	@$(BIN)/ruff format -q --check $(PYTHONS) || (echo "Run: make format"; exit 1)
 	@$(BIN)/clang-format --dry-run -Werror $(FORMATTED) || (echo "Run: make format"; exit 1)
 
 format: $(VENV)/.developer
-	@$(BIN)/ruff check -q --fix .
-	@$(BIN)/ruff format -q .
+	@$(BIN)/ruff check -q --fix $(PYTHONS)
+	@$(BIN)/ruff format -q $(PYTHONS)
 	@$(BIN)/clang-format -i $(FORMATTED)
 
 types: $(VENV)/.package $(VENV)/.developer

@@ -93,9 +93,7 @@ def libpecos(data: Data) -> Callable[[], Trained]:
     def train() -> Trained:
         vectors = LabelEmbeddingFactory.create(Y, X, method="pifa")
         tree = Indexer.gen(vectors, nr_splits=32, max_leaf_size=32, seed=0, threads=data.threads)
-        model = XLinearModel.train(
-            X, Y, C=tree, threshold=0.1, threads=data.threads, negative_sampling_scheme="tfn"
-        )
+        model = XLinearModel.train(X, Y, C=tree, threshold=0.1, threads=data.threads, negative_sampling_scheme="tfn")
         model.save(str(data.out / "model"))
         loaded = XLinearModel.load(str(data.out / "model"), is_predict_only=True)
 
@@ -229,11 +227,7 @@ TRAINERS: dict[str, Callable[[Data], Callable[[], Trained]]] = {
 
 
 def size(path: Path) -> int:
-    return (
-        sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
-        if path.is_dir()
-        else path.stat().st_size
-    )
+    return sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) if path.is_dir() else path.stat().st_size
 
 
 def main(name: str, folder: str, out: str, threads: str) -> None:

@@ -60,9 +60,7 @@ def _vectorize(folder: Path, made: Path, recipe: Path) -> None:
                 raw.write(json.dumps({"split": split, "text": row["text"], "labels": labels}) + "\n")
             offset = np.cumsum([0] + [len(labels) for labels in ids])
             column = np.concatenate([np.asarray(labels, dtype=np.int32) for labels in ids])
-            Y = sp.csr_matrix(
-                (np.ones(len(column), dtype=np.float32), column, offset), shape=(len(ids), len(names))
-            )
+            Y = sp.csr_matrix((np.ones(len(column), dtype=np.float32), column, offset), shape=(len(ids), len(names)))
             sp.save_npz(made / f"Y.{split}.npz", Y)
             X = tfidf.transform(row["text"] for row in lines)
             X.sort_indices()

@@ -1,9 +1,14 @@
 """From text to answer: what each step costs next to what people use today; in turns, median of rounds.
 
     python bench/search_path.py vectorizer FILE.jsonl.gz [--rounds 3] [--texts N]
+    python bench/search_path.py search FILE.jsonl.gz --model library-subjects.bw [--rounds 5] [--texts N]
 
 Section `vectorizer`: fit, transform, and one query of eight words, against scikit-learn's TfidfVectorizer
 with the same options, which must agree first: the vocabulary exactly, the values to 1e-6.
+
+Section `search`: `model.search(text)` for queries of eight words, next to the time that the engine itself
+reports for the same rows, and next to scikit-learn's transform followed by libpecos' predict with the same
+weights. A model that `examples/demo.py` wrote is fit for it; the labels of both must agree first.
 """
 
 from __future__ import annotations
@@ -11,16 +16,27 @@ from __future__ import annotations
 import argparse
 import platform
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from pecos_folder import write_layers
+from rivals import Pecos
+from timing import each_time, print_table
+from timing import in_turns as figures_in_turns
 
+import beamwood as bw
+from beamwood.layers import Layer
 from beamwood.records import iter_records
 from beamwood.text import FittedText, TextFeatures
 
 QUERY = "a short history of jazz in new orleans"
+WORDS_A_QUERY = 8
+BEAM = K = 10
 
 
 def machine() -> str:
@@ -95,16 +111,83 @@ def vectorizer_section(texts: list[str], rounds: int) -> None:
         )
 
 
+def sklearn_vectorizer(fitted: FittedText) -> Any:
+    """A TfidfVectorizer that does what the model's text features do; one block of words is wanted."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    (block,) = fitted.blocks
+    pattern = r"(?u)\b\w+\b" if block.single_letters else r"(?u)\b\w\w+\b"
+    rival = TfidfVectorizer(
+        vocabulary={term: column for column, term in enumerate(fitted.vocabulary())},
+        token_pattern=pattern,
+        ngram_range=block.ngram_range,
+        lowercase=block.lowercase,
+        sublinear_tf=block.sublinear_tf,
+        binary=block.binary,
+        norm=block.norm,
+        dtype=np.float32,
+    )
+    rival.idf_ = fitted.arrays()["0/idf"]
+    return rival
+
+
+def labels_in_order(layers: list[Layer]) -> list[Layer]:
+    """The same tree with its leaves in the order of their labels, as libpecos' folder wants them."""
+    *inner, last = layers
+    if last.label is None:
+        return layers
+    order = np.argsort(last.label)
+    bias = None if last.bias is None else last.bias[order]
+    return [*inner, Layer(sp.csc_matrix(last.weights)[:, order], last.parent[order], bias)]
+
+
+def search_section(model: bw.Model, texts: list[str], rounds: int) -> None:
+    """Prints what one query costs: ours from text to names, our engine alone, and the rivals' two steps."""
+    assert model.text is not None
+    queries = [" ".join(text.split()[:WORDS_A_QUERY]) for text in texts]
+    X = model.text.transform(queries)
+    rows, rival = [X[i] for i in range(len(queries))], sklearn_vectorizer(model.text)
+    with tempfile.TemporaryDirectory() as folder, Pecos() as pecos:
+        write_layers(labels_in_order(model.layers()), Path(folder) / "model")
+        sp.save_npz(Path(folder) / "X.npz", sp.csr_matrix(rival.transform(queries)))
+        pecos.load("binary", Path(folder) / "model")
+        pecos.queries(Path(folder) / "X.npz")
+        pecos.answers("binary", BEAM, K, Path(folder) / "answers.npz")
+        theirs = np.load(Path(folder) / "answers.npz")["labels"]
+        agree = np.mean(
+            [[h.label for h in model.search(q, K, BEAM)] == list(t) for q, t in zip(queries, theirs, strict=True)]
+        )
+        runs = {
+            "model.search(text)": lambda: each_time(lambda text: model.search(text, K, BEAM), queries),
+            "engine alone": lambda: [model.topk(row, K, BEAM, stats=True)[2].nanoseconds / 1e3 for row in rows],
+            "scikit-learn transform": lambda: each_time(lambda text: rival.transform([text]), queries),
+            "libpecos predict": lambda: pecos.online("binary", BEAM, K, len(queries)),
+        }
+        taken = {name: time.median for name, time in figures_in_turns(runs, rounds).items()}
+    both = taken["scikit-learn transform"] + taken["libpecos predict"]
+    print(f"search: {len(queries):,} queries of {WORDS_A_QUERY} words, {model.n_labels:,} labels, beam {BEAM}, k {K}")
+    print(f"{machine()}, median of {rounds} rounds in turns; {agree:.1%} of the rankings are the same\n")
+    print_table(["step", "µs a query"], [*taken.items(), ("the rivals' two steps", both)])
+    print(f"beyond the engine: {taken['model.search(text)'] - taken['engine alone']:.1f} µs")
+    print(f"against the rivals' two steps: {both / taken['model.search(text)']:.1f} x")
+
+
 def main() -> None:
     """Reads the texts and runs the section asked for."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("section", choices=["vectorizer"])
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("section", choices=["vectorizer", "search"])
     options.add_argument("file", help="JSONL with a text column")
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--texts", type=int, default=None, help="use only the first N texts")
+    options.add_argument("--texts", type=int, default=None, help="use only the first N texts (search: 200)")
+    options.add_argument("--model", type=Path, help="a model trained from text, for the section search")
     given = options.parse_args()
     texts = [text for text, _ in iter_records(given.file, labels=None)][: given.texts]
-    vectorizer_section(texts, given.rounds)
+    if given.section == "vectorizer":
+        vectorizer_section(texts, given.rounds)
+    elif given.model is None:
+        options.error("search needs --model, for example library-subjects.bw, which make demo writes")
+    else:
+        search_section(bw.load(given.model), texts[: given.texts or 200], given.rounds)
 
 
 if __name__ == "__main__":

@@ -95,9 +95,7 @@ def run(trainer: str, name: str, folder: Path, threads: int, limit: float) -> di
 def quality(folder: Path, ranked: Path) -> dict[str, Any]:
     found = np.load(ranked)
     Y = matrices(folder, "tst")[1][: len(found["labels"])]
-    metrics = evaluate(
-        (found["labels"], found["scores"]), Y, at=(1, 3, 5, 10), train_labels=matrices(folder, "trn")[1]
-    )
+    metrics = evaluate((found["labels"], found["scores"]), Y, at=(1, 3, 5, 10), train_labels=matrices(folder, "trn")[1])
     return {"rows": metrics.rows, "measures": metrics.as_dict()}
 
 
@@ -120,11 +118,7 @@ def run_in_turns(args: argparse.Namespace) -> None:
                     "machine": platform.processor() or platform.machine(),
                     "when": time.strftime("%F %R"),
                 }
-                if (
-                    before
-                    and args.rounds > 1
-                    and before.get("train_s", np.inf) < result.get("train_s", np.inf)
-                ):
+                if before and args.rounds > 1 and before.get("train_s", np.inf) < result.get("train_s", np.inf):
                     result = before
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(json.dumps(result, indent=1))
@@ -158,19 +152,11 @@ def table(args: argparse.Namespace) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data", type=Path, default=HERE.parent.parent / "shared" / "data", help="folder of the sets"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data", help="folder of the sets")
     parser.add_argument("--sets", nargs="+", default=list(SETS))
-    parser.add_argument(
-        "--only", nargs="+", default=list(TRAINERS), choices=list(TRAINERS), metavar="TRAINER"
-    )
-    parser.add_argument(
-        "--threads", type=int, default=2, help="threads of training (ranking always uses one)"
-    )
+    parser.add_argument("--only", nargs="+", default=list(TRAINERS), choices=list(TRAINERS), metavar="TRAINER")
+    parser.add_argument("--threads", type=int, default=2, help="threads of training (ranking always uses one)")
     parser.add_argument("--limit", type=float, default=30, help="minutes a run may take")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="run even what is in the cache")

@@ -1,115 +1,161 @@
-"""A generated model in, the table of the eight variants out: same bits first, then microseconds a query.
+"""Library records in, a trained model out, with what it is worth: quality beside two baselines, speed, five searches.
 
-Run it with `make demo`, or `python examples/demo.py` where beamwood is installed.
+Run it with `make demo`, or `python examples/demo.py` where beamwood is installed and data/ is below.
 """
 
 from __future__ import annotations
 
-import tempfile
+import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from rich.console import Console
 from rich.table import Table
 
 import beamwood as bw
+from beamwood import datasets
+from beamwood.label_table import LabelTable
+from beamwood.metrics import Metrics, evaluate
+from beamwood.variants import LEGEND, time_variants, variants_table
 
-FEATURES, BRANCHING, LABELS = 20_000, 32, 4_096
-QUERIES, QUERY_WORDS, NODE_WORDS = 512, 60, 220
-MATCHERS = ("march", "binary", "hash", "dense")
-
-
-def zipf_rows(rng: np.random.Generator, rows: int, words: int) -> sp.csr_array:
-    """Sparse unit rows whose features are as common as words are: the n-th with a frequency of about 1/n."""
-    ids = np.minimum(FEATURES ** rng.random((rows, words)), FEATURES - 1).astype(np.int32)
-    values = rng.lognormal(0.0, 0.5, (rows, words)).astype(np.float32)
-    offsets = np.arange(rows + 1) * words
-    matrix = sp.csr_array((values.ravel(), ids.ravel(), offsets), shape=(rows, FEATURES))
-    matrix.sum_duplicates()
-    length = np.sqrt(matrix.multiply(matrix).sum(axis=1))
-    return sp.csr_array(sp.diags_array((1 / length).astype(np.float32)) @ matrix)
-
-
-def generated_model(rng: np.random.Generator) -> bw.Model:
-    """Three layers of 32 siblings a chunk; siblings share half of their features, as those of a trained tree do."""
-    layers = []
-    nodes, parents = 4, 1
-    while nodes <= LABELS:
-        parent = np.repeat(np.arange(parents), nodes // parents)
-        shared = zipf_rows(rng, parents, NODE_WORDS)[parent]
-        own = zipf_rows(rng, nodes, NODE_WORDS // 2)
-        signs = sp.csr_array(shared + own)
-        signs.data *= rng.choice(np.array([-1, 1, 1], np.float32), signs.nnz)
-        bias = rng.normal(0.0, 0.3, nodes).astype(np.float32)
-        layers.append(bw.Layer(weights=sp.csc_array(signs.T), parent=parent, bias=bias))
-        nodes, parents = nodes * BRANCHING, nodes
-    return bw.Model.from_layers(layers, activation="hinge-3")
+SEARCHES = (
+    "history of jazz in new orleans",
+    "how to bake sourdough bread",
+    "effects of climate change on the baltic sea",
+    "learning to program in python",
+    "children and grief",
+)
+BM25_RECORDED = {"P@1": 26.3, "P@5": 12.5, "recall@10": 39.4}  # from data/library-subjects/README.md
+QUERIES_TIMED = 500
+console = Console(highlight=False)
 
 
-def microseconds(call: Callable[[], object], queries: int) -> float:
-    """The best of five runs, a query."""
-    best = float("inf")
-    for _ in range(5):
-        begin = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - begin)
-    return best / queries * 1e6
+def timed(what: str, call: Callable[[], Any]) -> Any:
+    """Runs a step and says how long it took."""
+    begun = time.perf_counter()
+    result = call()
+    console.print(f"{what}: {time.perf_counter() - begun:.1f} s", markup=False)
+    return result
+
+
+def percent(metrics: Metrics) -> dict[str, float]:
+    """The three figures of the table."""
+    figures = {"P@1": metrics.precision[1], "P@5": metrics.precision[5], "recall@10": metrics.recall[10]}
+    return {name: 100 * value for name, value in figures.items()}
+
+
+def most_frequent(data: datasets.Dataset, table: LabelTable, truth: Any) -> dict[str, float]:
+    """The baseline that gives every text the ten most frequent labels."""
+    counts = np.asarray(table.matrix(data.train_labels).sum(axis=0)).ravel()
+    best = np.argsort(-counts, kind="stable")[:10]
+    answer = np.tile(best, (truth.shape[0], 1)), np.tile(counts[best], (truth.shape[0], 1))
+    return percent(evaluate(answer, truth))
+
+
+def bm25(data: datasets.Dataset, table: LabelTable, truth: Any) -> tuple[str, dict[str, float]]:
+    """BM25 over the joined texts of each label: computed where bm25s is installed, else as recorded."""
+    try:
+        import bm25s
+    except ImportError:
+        return "BM25 (recorded, not run here: pip install bm25s)", BM25_RECORDED
+    joined: list[list[str]] = [[] for _ in table.keys]
+    for text, keys in zip(data.train_texts, data.train_labels, strict=True):
+        for key in keys:
+            joined[table.id_of(key)].append(text)
+    ranker = bm25s.BM25()
+    ranker.index(bm25s.tokenize([" ".join(texts) for texts in joined], show_progress=False), show_progress=False)
+    queries = bm25s.tokenize(data.test_texts, show_progress=False)
+    labels, scores = ranker.retrieve(queries, k=10, show_progress=False)
+    return "BM25 (bm25s)", percent(evaluate((labels.astype(np.int64), scores), truth))
+
+
+def quality(model: bw.Model, data: datasets.Dataset) -> Table:
+    """Precision and recall on the test rows, beside the baselines."""
+    assert model.text is not None
+    table = LabelTable(tuple(model.key(label) for label in range(model.n_labels)))
+    truth = table.matrix(data.test_labels, unknown="skip")
+    answer = model.topk(model.text.transform(data.test_texts), k=10, beam=10, threads=2)
+    rows = [
+        ("beamwood", percent(evaluate(answer, truth))),
+        bm25(data, table, truth),
+        ("the ten most frequent labels", most_frequent(data, table, truth)),
+    ]
+    shown = Table(title=f"Percent, over {truth.shape[0]:,} records not trained on", title_justify="left")
+    shown.add_column("")
+    for name in BM25_RECORDED:
+        shown.add_column(name, justify="right")
+    for name, figures in rows:
+        shown.add_row(name, *(f"{figures[column]:.1f}" for column in BM25_RECORDED))
+    return shown
+
+
+def speed(model: bw.Model, data: datasets.Dataset) -> None:
+    """Prints the table of variants, once all of them agree."""
+    assert model.text is not None
+    X = model.text.transform(data.test_texts[:QUERIES_TIMED])
+    times = time_variants(model, X, rounds=3)
+    console.print(f"All variants of the engine give the same bits for {X.shape[0]:,} queries.")
+    console.print("\nMicroseconds a query (one thread, beam 10, k 10)", variants_table(times), sep="\n")
+    print(LEGEND)
+
+
+def searches(model: bw.Model) -> None:
+    """Five questions and their answers."""
+    for text in SEARCHES:
+        took = []
+        for _ in range(20):
+            begun = time.perf_counter()
+            hits = model.search(text, k=5)
+            took.append(time.perf_counter() - begun)
+        console.print(f"\n[bold]{text}[/bold]  ({min(took) * 1e6:,.0f} µs)")
+        for hit in hits:
+            console.print(f"  {hit.score:.3f}  {hit.name}", markup=False)
+
+
+def subset(data: datasets.Dataset, rows: int) -> datasets.Dataset:
+    """The first rows of a data set, for a quick look."""
+    cut = slice(rows)
+    return datasets.Dataset(
+        data.name, data.train_texts[cut], data.train_labels[cut], data.test_texts[cut], data.test_labels[cut]
+    )
 
 
 def main() -> None:
-    """Makes the model, checks that all variants agree, times them and prints the table."""
-    console = Console()
-    rng = np.random.default_rng(0)
-    model = generated_model(rng)
-    X = zipf_rows(rng, QUERIES, QUERY_WORDS)
-    info = model.info()
-    console.print(
-        f"A generated model: {info['labels']:,} labels, {info['features']:,} features, {info['depth']} layers, "
-        f"{info['nonzeros']:,} weights, {info['bytes'] / 1e6:.0f} MB in memory."
-    )
+    """Loads, trains, measures, searches, saves."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--output", type=Path, default=Path("library-subjects.bw"))
+    options.add_argument("--rows", type=int, help="train on the first ROWS records alone")
+    given = options.parse_args()
+    data = timed("read the records", lambda: datasets.load("library-subjects"))
+    if given.rows:
+        data = subset(data, given.rows)
+    console.print(f"{len(data.train_texts):,} library records, each with its subjects. Training (preset fast):")
+    features = bw.TextFeatures(min_df=2, sublinear_tf=True)
+    model = timed("trained", lambda: bw.train_text(data.train_texts, data.train_labels, text=features, preset="fast"))
+    console.print(model, "\n")
+    console.print(quality(model, data), "\n")
+    speed(model, data)
+    searches(model)
+    model.save(given.output)
+    console.print(f"\nThe model is in {given.output} ({given.output.stat().st_size / 1e6:.0f} MB). Type next:\n")
+    beamwood = "beamwood" if _on_path("beamwood") else ".venv/bin/beamwood"
+    print(f'  {beamwood} search {given.output} "history of jazz in new orleans"')
+    print(f"  {beamwood} search {given.output}          (asks for words)")
+    print(f"  {beamwood} inspect {given.output}")
+    print(f"  {beamwood} evaluate {given.output} data/library-subjects/test.jsonl.gz")
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "demo.bw"
-        model.save(path)
-        begin = time.perf_counter()
-        loaded = bw.load(path)
-        expected = loaded.topk(X[:1])
-        ready = (time.perf_counter() - begin) * 1e3
-        console.print(f"Saved to one file, loaded by memory map: first answer after {ready:.1f} ms.")
-        if not all(np.array_equal(a, b) for a, b in zip(expected, model.topk(X[:1]), strict=True)):
-            raise SystemExit("The loaded model answers differently: this is a bug.")
 
-    engines = {(layout, m): model.using(layout=layout, matcher=m) for layout in ("column", "chunk") for m in MATCHERS}
-    labels, scores = model.topk(X)
-    for (layout, matcher), engine in engines.items():
-        for threads in (1, 2):
-            found_labels, found_scores = engine.topk(X, threads=threads)
-            same = np.array_equal(found_labels, labels) and found_scores.tobytes() == scores.tobytes()
-            if not same:
-                raise SystemExit(f"{layout} {matcher} with {threads} threads answers differently: this is a bug.")
-    console.print(f"All eight variants give the same bits for {QUERIES} queries, with one thread and with two.")
+def _on_path(program: str) -> bool:
+    """Whether the shell finds a program without its folder; the folder that make puts first does not count."""
+    import os
+    import sys
 
-    table = Table(title="Microseconds a query (one thread, beam 10, k 10)", title_justify="left")
-    for column in ("matcher", "batch column", "batch chunk", "ratio", "online column", "online chunk", "ratio"):
-        table.add_column(column, justify="left" if column == "matcher" else "right")
-    single = [X[[i]] for i in range(32)]
-    for matcher in MATCHERS:
-        cells = [matcher]
-        for calls in (1, len(single)):
-            times = []
-            for layout in ("column", "chunk"):
-                engine = engines[layout, matcher]
-                if calls == 1:
-                    times.append(microseconds(lambda engine=engine: engine.topk(X), QUERIES))
-                else:
-                    times.append(microseconds(lambda engine=engine: [engine.topk(x) for x in single], calls))
-            cells += [f"{times[0]:.1f}", f"{times[1]:.1f}", f"{times[0] / times[1]:.1f}x"]
-        table.add_row(*cells)
-    console.print(table)
-    console.print("column: one sparse vector a node. chunk: siblings stored together (MSCM). Same weights, same bits.")
+    here = Path(sys.executable).parent
+    folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep)]
+    return any((folder / program).exists() for folder in folders if folder != here) or "VIRTUAL_ENV" in os.environ
 
 
 if __name__ == "__main__":

@@ -165,3 +165,12 @@ def test_an_engine_is_checked_when_it_is_chosen() -> None:
     for wrong in ({"matcher": "hsah"}, {"layout": "rows"}, {"isa": "sse9"}):
         with pytest.raises(bw.SettingsError, match=r"is not known. Use 'auto', "):
             model.using(**wrong)
+
+
+def test_every_engine_gives_a_mean_that_vanishes_the_one_zero(tmp_path: Path) -> None:
+    tiny = np.finfo(np.float32).smallest_subnormal
+    given = [np.array([[-tiny, 0, -tiny, tiny]], np.float32), np.zeros((1, 4), np.float32)]
+    trees = [[bw.Layer(sp.csc_array(weights), np.zeros(4, int))] for weights in given]
+    case = Case("a mean of -0", trees, "identity", None, sp.csr_array(np.ones((2, 1), np.float32)), [(4, 1), (2, 2)])
+    laws.same_bits_as_the_reference(case, tmp_path)
+    laws.one_order(case)

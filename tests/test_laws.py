@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from strategies import Case, cases, random_case
 
-MODELS = int(os.environ.get("BEAMWOOD_LAWS_MODELS", "150"))
+MODELS = int(os.environ.get("BEAMWOOD_LAWS_MODELS", "120"))
 FIRST = int(os.environ.get("BEAMWOOD_LAWS_FIRST", "0"))
 STEP = 25
 

@@ -28,15 +28,21 @@ def test_by_hand() -> None:
     assert got.rows == 2
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.float32])
+def test_the_type_of_y_does_not_matter(dtype: Any) -> None:
+    assert evaluate(P, Y.astype(dtype), at=(1, 3)) == evaluate(P, Y, at=(1, 3))
+    if dtype is not bool:
+        graded = sp.csr_matrix(np.array([[3, 0, 1, 0], [0, 2, 0, 0]]))
+        assert evaluate(P, graded.astype(dtype)) == evaluate(P, graded)
+
+
 def test_propensity_scored_precision_by_hand() -> None:
     train = sp.csr_matrix(np.array([[1, 1, 0, 0]] * 7 + [[0, 1, 1, 0]] * 3))
     scale = (np.log(10) - 1) * 2.5**0.55
     inverse = [1 + scale * (n + 1.5) ** -0.55 for n in (7, 10, 3, 0)]
     got = evaluate(P, Y, at=(1, 3), train_labels=train)
     assert got.psp[1] == pytest.approx(inverse[0] / (inverse[2] + inverse[1]), rel=1e-12)
-    assert got.psp[3] == pytest.approx(
-        (inverse[0] + inverse[2]) / (inverse[0] + inverse[2] + inverse[1]), rel=1e-12
-    )
+    assert got.psp[3] == pytest.approx((inverse[0] + inverse[2]) / (inverse[0] + inverse[2] + inverse[1]), rel=1e-12)
 
 
 def test_ties_go_to_the_lower_label_and_nan_comes_last() -> None:

@@ -208,3 +208,10 @@ def test_two_models_of_one_file_share_its_pages(tmp_path: Path) -> None:
         owner = owner.base
     assert isinstance(owner, (mmap.mmap, memoryview))
     assert not any(array.flags.writeable for array in arrays.values())
+
+
+def test_a_pipe_or_a_device_is_never_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(bw.FormatError, match="not a regular file"):
+        small_model().save(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()

@@ -99,7 +99,8 @@ def source_distribution(tools: Path) -> Path:
 def built(it: Interpreter, sdist: Path, tools: Path) -> Path:
     """A wheel from the source distribution, under its manylinux tag."""
     raw = WORK / f"raw-{it.tag}"
-    pip(environment(it.path, f"build-{it.tag}"), "wheel", "--no-deps", "--wheel-dir", str(raw), str(sdist))
+    portable = "--config-settings=cmake.define.BEAMWOOD_PORTABLE=ON"
+    pip(environment(it.path, f"build-{it.tag}"), "wheel", "--no-deps", portable, "--wheel-dir", str(raw), str(sdist))
     (wheel,) = raw.glob("*.whl")
     if f"-{it.tag}-" not in wheel.name:
         fail(f"{wheel.name} should be a {it.tag} wheel")

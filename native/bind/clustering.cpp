@@ -69,9 +69,8 @@ void wide_groups(const In<std::int64_t>& offset, const In<std::int32_t>& feature
   if (std::ranges::any_of(clusters.members, [&](std::uint32_t m) { return m >= rows.size(); }))
     throw nb::value_error("wide_groups: a member is not a row");
   const std::span<std::int32_t> out(group.data(), group.size());
-  run_free(threads, interrupted, [&](const Workers& workers) {
-    WideClustering(rows, branching, seed, workers).split(clusters, level, out);
-  });
+  run_free(threads, interrupted,
+           [&](const Workers& workers) { WideClustering(rows, branching, seed, workers).split(clusters, level, out); });
 }
 
 // Both passes of PIFA; between them allocate(entries) makes the arrays that the second one fills.
@@ -94,7 +93,8 @@ void pifa(const In<std::int64_t>& x_offset, const In<std::int32_t>& x_feature, c
     {
       const nb::gil_scoped_acquire held;
       const auto [f, v] = nb::cast<std::pair<Out<std::int32_t>, Out<float>>>(allocate(entries));
-      if (f.size() != entries || v.size() != entries) throw nb::value_error("pifa: allocate gave arrays of another size");
+      if (f.size() != entries || v.size() != entries)
+        throw nb::value_error("pifa: allocate gave arrays of another size");
       feature = {f.data(), entries}; // the caller keeps both arrays alive
       value = {v.data(), entries};
     }

@@ -21,7 +21,8 @@ using F32 = In<float>;
 using AnyIndex = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 bool consistent(const LayerShape& shape, std::uint32_t parents) {
-  return shape.child_start.size() == static_cast<std::size_t>(parents) + 1 &&
+  return shape.child_start.size() == static_cast<std::size_t>(parents) + 1 && shape.child_start.front() == 0 &&
+         shape.child_start.back() == shape.nodes &&
          (shape.label.empty() || shape.label.size() == shape.nodes) &&
          (shape.bias.empty() || shape.bias.size() == shape.nodes);
 }
@@ -176,8 +177,8 @@ nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& feature
     const Shelf<CallScratch>::Loan scratch(self.shelf);
     fault = static_cast<int>(check_rows(scratch->batch, offsets, features, values, self.forest.features).fault);
     const auto queries = scratch->batch.queries();
-    if (fault == 0 && (queries.size() != labels.shape(0) || queries.size() != scores.shape(0) ||
-                       scores.shape(1) != options.k))
+    if (fault == 0 &&
+        (queries.size() != labels.shape(0) || queries.size() != scores.shape(0) || scores.shape(1) != options.k))
       throw nb::value_error("results do not have a row for each query");
     Work work;
     bool sound = true;
@@ -227,8 +228,8 @@ void bind_forest(nb::module_& m) {
       .def("set_threads", &set_threads, nb::arg("word_start"), nb::arg("words"), nb::arg("root"))
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
-           nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"),
-           nb::arg("exact"), nb::arg("sort_blocks"), nb::arg("with_stats"))
+           nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"), nb::arg("exact"),
+           nb::arg("sort_blocks"), nb::arg("with_stats"))
       .def(
           "measure_columns",
           [](PyForest& self, std::uint32_t tree, std::uint32_t layer, const Out<std::uint64_t>& start,

@@ -2,6 +2,7 @@
 #pragma once
 #include "doors.hpp"
 
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -15,8 +16,11 @@ template <class T> class Shelf {
 public:
   class Loan {
   public:
-    explicit Loan(Shelf& shelf) : shelf_(shelf), item_(shelf.take()) {}
-    ~Loan() { shelf_.give(std::move(item_)); }
+    explicit Loan(Shelf& shelf) : shelf_(shelf), item_(shelf.take()), failures_(std::uncaught_exceptions()) {}
+    // What a failed call (out of memory, Ctrl-C) leaves half done is thrown away.
+    ~Loan() {
+      if (std::uncaught_exceptions() == failures_) shelf_.give(std::move(item_));
+    }
     Loan(const Loan&) = delete;
     Loan& operator=(const Loan&) = delete;
     T* operator->() const noexcept { return item_.get(); }
@@ -24,6 +28,7 @@ public:
   private:
     Shelf& shelf_;
     std::unique_ptr<T> item_;
+    int failures_;
   };
 
 private:

@@ -79,11 +79,10 @@ Vectorizer make_vectorizer(const nb::tuple& blocks) {
   std::vector<Vectorizer::Block> made;
   for (nb::handle handle : blocks) {
     const auto block = nb::cast<nb::tuple>(handle);
-    made.push_back({term_rules(nb::cast<nb::tuple>(block[0])), weigh_rules(nb::cast<nb::tuple>(block[1])),
-                    Vocabulary::checked(view(nb::cast<In<std::uint8_t>>(block[2])),
-                                        view(nb::cast<In<std::uint64_t>>(block[3])),
-                                        view(nb::cast<In<std::uint64_t>>(block[4])),
-                                        view(nb::cast<In<double>>(block[5])))});
+    made.push_back(
+        {term_rules(nb::cast<nb::tuple>(block[0])), weigh_rules(nb::cast<nb::tuple>(block[1])),
+         Vocabulary::checked(view(nb::cast<In<std::uint8_t>>(block[2])), view(nb::cast<In<std::uint64_t>>(block[3])),
+                             view(nb::cast<In<std::uint64_t>>(block[4])), view(nb::cast<In<double>>(block[5])))});
   }
   return Vectorizer(std::move(made));
 }
@@ -96,7 +95,8 @@ struct Rows {
   bool sound = true;
 };
 
-void transform_task(const Vectorizer& vectorizer, std::span<const std::string_view> texts, TextScratch& scratch, Rows& rows) {
+void transform_task(const Vectorizer& vectorizer, std::span<const std::string_view> texts, TextScratch& scratch,
+                    Rows& rows) {
   for (const std::string_view text : texts) {
     const std::size_t before = rows.ids.size();
     rows.sound = rows.sound && vectorizer.append_one(text, scratch, rows.ids, rows.values);

@@ -62,8 +62,7 @@ struct LayerWeights {
 };
 
 void check_children(const LayerProblem& p) {
-  const bool starts = !p.child_start.empty() && p.child_start.front() == 0 &&
-                      std::ranges::is_sorted(p.child_start) &&
+  const bool starts = !p.child_start.empty() && p.child_start.front() == 0 && std::ranges::is_sorted(p.child_start) &&
                       static_cast<std::size_t>(p.child_start.back()) == p.child.size();
   std::vector<std::uint8_t> seen(p.positives.lines(), 0);
   bool once = p.child.size() == seen.size();
@@ -100,11 +99,10 @@ LayerWeights run(const LayerProblem& problem, const SolverSettings& settings, un
 
 LayerWeights train_layer_door(In<std::int64_t> x_start, In<std::int32_t> x_index, In<float> x_value,
                               std::size_t features, In<std::int64_t> reach_start, In<std::int32_t> reach_row,
-                              In<std::int64_t> positive_start, In<std::int32_t> positive_row,
-                              In<float> positive_value, In<std::int64_t> child_start, In<std::int64_t> child,
-                              In<float> row_weight, int loss, double C, double eps, unsigned max_iter, double bias,
-                              double prune, std::uint32_t top_weights, std::uint64_t seed, unsigned threads,
-                              nb::object watch) {
+                              In<std::int64_t> positive_start, In<std::int32_t> positive_row, In<float> positive_value,
+                              In<std::int64_t> child_start, In<std::int64_t> child, In<float> row_weight, int loss,
+                              double C, double eps, unsigned max_iter, double bias, double prune,
+                              std::uint32_t top_weights, std::uint64_t seed, unsigned threads, nb::object watch) {
   LayerProblem problem;
   problem.x = checked(view(x_start), view(x_index), view(x_value), features, "X");
   problem.features = features;

@@ -38,7 +38,8 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
     const __m256 value = _mm256_set1_ps(rows[i].value);
     for (int g = 0; g < lanes; ++g) {
       const std::uint32_t byte = (mask >> (8 * g)) & 255;
-      const __m256i from = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSpread[byte].data())));
+      const __m256i from =
+          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSpread[byte].data())));
       const __m256 packed = _mm256_loadu_ps(weight);
       const __m256i here = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(byte)), bit), bit);
       const __m256 spread = _mm256_and_ps(_mm256_permutevar8x32_ps(packed, from), _mm256_castsi256_ps(here));
@@ -55,6 +56,6 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
 
 } // namespace
 
-const Kernels kAvx2Kernels = {"avx2", accumulate, activate_all};
+const Kernels kAvx2Kernels = {"avx2", accumulate, activate_all, reaching};
 
 } // namespace beamwood

@@ -36,6 +36,6 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
 
 } // namespace
 
-const Kernels kAvx512Kernels = {"avx512", accumulate, activate_all};
+const Kernels kAvx512Kernels = {"avx512", accumulate, activate_all, reaching};
 
 } // namespace beamwood

@@ -15,8 +15,7 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
     const std::uint32_t* record = words + at;
     const auto* weight = reinterpret_cast<const float*>(record + masks);
     const float value = rows[i].value;
-    for (std::uint32_t mask = *record; mask != 0; mask &= mask - 1)
-      z[std::countr_zero(mask)] += value * *weight++;
+    for (std::uint32_t mask = *record; mask != 0; mask &= mask - 1) z[std::countr_zero(mask)] += value * *weight++;
     read += masks + static_cast<std::uint32_t>(std::popcount(*record));
   }
   return read;
@@ -26,6 +25,6 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
 
 } // namespace
 
-const Kernels kScalarKernels = {"scalar", accumulate, activate_all};
+const Kernels kScalarKernels = {"scalar", accumulate, activate_all, reaching};
 
 } // namespace beamwood

@@ -237,6 +237,11 @@ def hash_index(start: Array, feature: Array, threads: int) -> Array:
     return index
 
 
+def is_order(order: Array | None, nodes: int) -> bool:
+    """Whether every node stands once in an order; none at all is the plain one."""
+    return order is None or (order.dtype.kind == "u" and np.array_equal(np.sort(order), np.arange(nodes)))
+
+
 def layers_of(forest: Any, sections: Sections, tree: int, size: TreeSize, features: int) -> list[Layer]:
     """The inverse of build_tree, bit for bit."""
     layers = []
@@ -248,6 +253,8 @@ def layers_of(forest: Any, sections: Sections, tree: int, size: TreeSize, featur
 
         start, feature, weight = columns_of(forest, tree, depth, nodes, 1)
         order = get("order")
+        if not is_order(order, nodes) or (len(feature) and feature.max() >= features):
+            raise FormatError(f"The model is damaged in layer {depth}. Get a fresh copy of its file.")
         place = np.arange(nodes) if order is None else np.argsort(order)  # original number → place in the tree
         columns: Any = sp.csc_array((weight, feature.astype(np.int32), start.astype(np.int64)), shape=(features, nodes))
         child_start = get("child_start")

@@ -29,6 +29,7 @@ __all__ = [
     "Rows",
     "format_of",
     "iter_records",
+    "read_matrix",
     "read_npz",
     "read_records",
     "read_svmlight",
@@ -113,10 +114,14 @@ def read_svmlight(
     return _rows_of(parser, features, labels, _Base(zero_based, name_of(source)))
 
 
+def read_matrix(path: str | os.PathLike[str]) -> sp.csr_matrix:
+    """Reads one scipy `.npz` file as csr float32 with rising ids."""
+    return sp.csr_matrix(as_csr(_load_npz(path), None, name_of(path)))
+
+
 def read_npz(features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> Rows:
     """Reads a pair of scipy `.npz` files: rows x features and rows x labels."""
-    X = sp.csr_matrix(as_csr(_load_npz(features), None, name_of(features)))
-    Y = sp.csr_matrix(as_csr(_load_npz(labels), None, name_of(labels)))
+    X, Y = read_matrix(features), read_matrix(labels)
     if X.shape[0] != Y.shape[0]:
         raise DataError(
             f"{name_of(features)} has {X.shape[0]:,} rows and {name_of(labels)} {Y.shape[0]:,}; they must be equal"

@@ -187,7 +187,11 @@ class Parts:
 
     def get(self, tree: int, layer: int, fields: tuple[tuple[str, str], ...]) -> list[Array]:
         """Those arrays of a layer; one that is not there is empty."""
-        return [self.sections.get(layer_name(tree, layer, field), _EMPTY[kind]) for field, kind in fields]
+        found = [self.sections.get(layer_name(tree, layer, field), _EMPTY[kind]) for field, kind in fields]
+        for array, (field, kind) in zip(found, fields, strict=True):
+            if array.dtype != _EMPTY[kind].dtype:
+                raise ValueError(f"{layer_name(tree, layer, field)} has dtype {array.dtype}")
+        return found
 
     def has(self, field: str) -> bool:
         """Whether every layer (or for "root" every top layer) has this array."""
@@ -212,6 +216,9 @@ def chunk_forest(parts: Parts) -> Any:
     for tree, layer, nodes in parts.each_layer():
         forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
         forest.set_chunks(*parts.get(tree, layer, _CHUNKS))
+    for tree, size in enumerate(parts.trees):
+        if layer_name(tree, len(size.nodes) - 1, "label") not in parts.sections:
+            raise ValueError(f"the last layer of tree {tree} has no labels")
     return forest
 
 

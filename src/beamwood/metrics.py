@@ -202,8 +202,8 @@ def _checked_truth(Y: Any, what: str) -> Any:
     truth = truth.tocsr()
     if truth.dtype.kind not in "fiub" or not np.isfinite(truth.data).all() or (truth.data < 0).any():
         raise DataError(f"{what} must hold finite numbers that are not negative: the relevance of each label")
+    truth = truth.astype(np.float64)  # a copy: bool has no minus, small unsigned numbers wrap
     if not truth.has_canonical_format or not truth.data.all():
-        truth = truth.copy()
         truth.sum_duplicates()
         truth.eliminate_zeros()
     return truth

@@ -12,7 +12,10 @@ Update = Callable[[float], None]
 
 
 class Progress(Protocol):
-    """Shows long work: one `stage` after the other, each told now and then which share of it is done."""
+    """Shows long work: one `stage` after the other, each told now and then which share of it is done.
+
+    rows: how many the stage goes through, for its speed; 0: not known.
+    """
 
     def stage(self, name: str, rows: int) -> AbstractContextManager[Update]: ...
 
@@ -42,11 +45,11 @@ class Lines:
                 return
             last = now
             spent = now - begun
-            self._say(f"{name}: {share:4.0%}, {rows * share / spent:,.0f} rows/s, {_left(share, spent)} left")
+            self._say(f"{name}: {share:4.0%}{_speed(rows * share, spent)}, {_left(share, spent)} left")
 
         yield update
         spent = self._clock() - begun
-        self._say(f"{name}: done in {spent:.1f} s, {rows / max(spent, 1e-9):,.0f} rows/s")
+        self._say(f"{name}: done in {spent:.1f} s{_speed(rows, spent)}")
 
     def _say(self, line: str) -> None:
         print(line, file=self._out, flush=True)
@@ -76,11 +79,16 @@ class Bars:
 
             def update(share: float) -> None:
                 spent = max(time.monotonic() - begun, 1e-9)
-                speed = f"{rows * share / spent:,.0f} rows/s, {_left(share, spent)} left"
-                bar.update(task, completed=share, speed=speed)
+                speed = f"{_speed(rows * share, spent)}, {_left(share, spent)} left"
+                bar.update(task, completed=share, speed=speed.removeprefix(", "))
 
             yield update
-            bar.update(task, completed=1.0, speed=f"{rows / max(time.monotonic() - begun, 1e-9):,.0f} rows/s")
+            bar.update(task, completed=1.0, speed=_speed(rows, time.monotonic() - begun).removeprefix(", "))
+
+
+def _speed(rows: float, spent: float) -> str:
+    """Rows a second behind a comma; nothing for a stage that cannot say how many rows it has."""
+    return f", {rows / max(spent, 1e-9):,.0f} rows/s" if rows else ""
 
 
 def _left(share: float, spent: float) -> str:

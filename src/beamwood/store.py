@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import math
 import mmap
 import os
 import tempfile
@@ -48,6 +47,8 @@ def save(path: str | os.PathLike[str], arrays: dict[str, Array], description: di
     target = checked_path(path)
     if target.is_dir():
         raise FormatError(f"{target} is a folder. Give the name of a file, for example {target / 'model.bw'}.")
+    if target.exists() and not target.is_file():  # a device or a pipe must not be replaced by a file
+        raise FormatError(f"{target} is not a regular file, and a model cannot be streamed. Give the name of a file.")
     if not target.parent.is_dir():
         raise FormatError(f"The folder {target.parent} does not exist. Make it first.")
     header, padding = header_of(arrays, description)
@@ -163,7 +164,8 @@ def contents(path: Path, memory: str) -> Any:
         if memory == "read":
             return file.read()
         copy = mmap.mmap(-1, size)
-        copy.madvise(mmap.MADV_HUGEPAGE)
+        with contextlib.suppress(OSError, AttributeError):  # a kernel without huge pages: plain ones do
+            copy.madvise(mmap.MADV_HUGEPAGE)
         with memoryview(copy) as view:
             done = 0
             while done < size:
@@ -217,16 +219,16 @@ def read_meta(header: dict[str, Any], raw: Array, path: Path) -> dict[str, Any]:
         sound = False
     if sound and version > FORMAT_VERSION:
         raise FormatError(
-            f"{path} has format version {version}; this beamwood reads up to {FORMAT_VERSION}. Install a "
-            f"newer beamwood (the file was written by {meta.get('version', 'a newer version')})."
+            f"{path} has format version {str(version)[:20]}; this beamwood reads up to {FORMAT_VERSION}. Install a "
+            f"newer beamwood (the file was written by {str(meta.get('version', 'a newer version'))[:40]})."
         )
     if not sound or version < 1 or not header_intact(raw, mark):
         raise FormatError(f"{path} is damaged: its header does not match its checksum. {_ADVICE}")
-    unknown = sorted(map(str, set(requires) - KNOWN_FEATURES))
+    unknown = sorted({str(feature)[:40] for feature in requires} - KNOWN_FEATURES)[:9]
     if unknown:
         raise FormatError(
             f"{path} needs {', '.join(unknown)}, which this beamwood does not have. Install beamwood "
-            f"{meta.get('version', 'of a newer version')} or newer."
+            f"{str(meta.get('version', 'of a newer version'))[:40]} or newer."
         )
     return dict(meta)
 
@@ -249,9 +251,9 @@ def read_arrays(header: dict[str, Any], buffer: Array, begin: int, path: Path) -
         if name == "__metadata__":
             continue
         try:
-            dtype, shape, (first, end) = np.dtype(_DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
-            whole = [number for number in (*shape, first, end) if type(number) is int and number >= 0]
-            sound = len(whole) == len(shape) + 2 and first == at and end - first == math.prod(shape) * dtype.itemsize
+            dtype, (count,), (first, end) = np.dtype(_DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
+            sound = all(type(number) is int and 0 <= number <= len(buffer) for number in (count, first, end))
+            sound = sound and first == at and end - first == count * dtype.itemsize
         except (KeyError, TypeError, ValueError):
             sound = False
         if not sound or begin + end > len(buffer):
@@ -259,7 +261,7 @@ def read_arrays(header: dict[str, Any], buffer: Array, begin: int, path: Path) -
         if not name.startswith("_pad/"):
             if (begin + first) % dtype.itemsize:
                 raise FormatError(f"{path} is damaged: {name} is not aligned. {_ADVICE}")
-            arrays[name] = buffer[begin + first : begin + end].view(dtype).reshape(shape)
+            arrays[name] = buffer[begin + first : begin + end].view(dtype)
         at = end
     if begin + at != len(buffer):
         raise FormatError(

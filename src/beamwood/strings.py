@@ -75,13 +75,20 @@ class StringTable:
     def from_arrays(cls, arrays: dict[str, Array], name: str, count: int) -> StringTable | None:
         """The table of that name among a model's arrays, if there is one."""
         if f"{name}/offsets" not in arrays:
+            if f"{name}/blob" in arrays or f"{name}/slots" in arrays:
+                raise FormatError(f"The model is damaged: {name} has no offsets. Get a fresh copy of its file.")
             return None
         offsets = arrays[f"{name}/offsets"]
         if len(offsets) != count + 1:
             raise FormatError(
                 f"The model is damaged: {name} has {len(offsets) - 1:,} strings, but there are {count:,} labels."
             )
-        return cls(arrays.get(f"{name}/blob", np.zeros(0, np.uint8)), offsets, arrays.get(f"{name}/slots"))
+        blob, slots = arrays.get(f"{name}/blob", np.zeros(0, np.uint8)), arrays.get(f"{name}/slots")
+        if blob.dtype != np.uint8 or offsets.dtype != np.uint64 or (slots is not None and slots.dtype != np.uint32):
+            raise FormatError(
+                f"The model is damaged: the arrays of {name} have odd types. Get a fresh copy of its file."
+            )
+        return cls(blob, offsets, slots)
 
 
 def encode(text: object, i: int, what: str) -> bytes:

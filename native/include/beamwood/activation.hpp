@@ -7,8 +7,11 @@
 // No activation but `identity` gives a score above that of certainty (1, or 0 for the log kinds), so along a path
 // scores only shrink: best-first search relies on it.
 #pragma once
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace beamwood {
 
@@ -121,6 +124,31 @@ inline float combine(Path path, float parent, float own) noexcept {
 // What the answer shows for a leaf: its path's score, through exp where log scores were added on the way.
 inline float leaf_score(Path path, float score) noexcept {
   return path == Path::log_exp ? static_cast<float>(exp_of(static_cast<double>(score))) : score;
+}
+
+// A z that no sibling may lie below if its score is to reach `bar`, given its parent's score: whoever lies below can be
+// left out unscored. It only has to be low enough, so it is taken with some slack, and the C library will do.
+inline double lowest_z(const Activation& a, float parent, float bar, bool leaf) noexcept {
+  constexpr double kSlack = 1e-5, kAnything = -std::numeric_limits<double>::infinity();
+  double loss; // the most that -log(activation) may be
+  if (a.path == Path::product) {
+    if (!(bar > 0.0f) || !(parent > 0.0f)) return kAnything;
+    loss = std::log(static_cast<double>(parent) / static_cast<double>(bar)) + kSlack;
+  } else if (a.path == Path::last) {
+    return kAnything;
+  } else {
+    const double target = leaf && a.path == Path::log_exp ? std::log(static_cast<double>(bar)) : static_cast<double>(bar);
+    const double size = std::abs(target) + std::abs(static_cast<double>(parent));
+    loss = static_cast<double>(parent) - target + kSlack * (1.0 + size);
+  }
+  if (!(loss < 1e30)) return kAnything;
+  loss = std::max(loss, kSlack);
+  if (a.kind == ActivationKind::hinge || a.kind == ActivationKind::log_hinge) {
+    const double margin = a.power == 3 ? std::cbrt(loss) : std::pow(loss, 1.0 / a.power);
+    return 1.0 - margin * (1.0 + kSlack) - kSlack;
+  }
+  const double z = -std::log(std::expm1(loss));
+  return z - kSlack * (1.0 + std::abs(z));
 }
 
 } // namespace beamwood

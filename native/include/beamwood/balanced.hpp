@@ -31,8 +31,8 @@ namespace detail {
 
 constexpr int most_rounds = 20;
 constexpr std::size_t small_entries = std::size_t{1} << 20; // a whole task for one worker: about 8 MB
-constexpr std::size_t sample_size = 4096; // members that settle the direction of a larger cluster
-constexpr int full_rounds = 3;              // rounds of all members after those of the sample
+constexpr std::size_t sample_size = 4096;                   // members that settle the direction of a larger cluster
+constexpr int full_rounds = 3;                              // rounds of all members after those of the sample
 constexpr std::size_t compact_again = 4;                    // copy anew when this many times fewer members are left
 
 class Halver {
@@ -105,10 +105,9 @@ private:
 
   // Takes the best left_size of the ranking to the left; true if any member changed sides.
   bool assign(const SparseRows& rows, std::span<const std::uint32_t> members, std::size_t left_size) {
-    std::ranges::nth_element(ranked_, ranked_.begin() + static_cast<std::ptrdiff_t>(left_size),
-                             [](const auto& a, const auto& b) {
-                               return a.first != b.first ? a.first > b.first : a.second < b.second;
-                             });
+    std::ranges::nth_element(
+        ranked_, ranked_.begin() + static_cast<std::ptrdiff_t>(left_size),
+        [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
     was_left_.swap(on_left_);
     on_left_.assign(members.size(), 0);
     for (std::size_t r = 0; r < left_size; ++r) on_left_[ranked_[r].second] = 1;
@@ -156,8 +155,8 @@ private:
 class BalancedClustering {
 public:
   BalancedClustering(const SparseRows& rows, std::size_t clusters, std::uint64_t seed, const Workers& workers)
-      : rows_(rows), clusters_(clusters), seed_(seed), workers_(workers), order_(rows.size()), halvers_(workers.threads),
-        number_(workers.threads) {
+      : rows_(rows), clusters_(clusters), seed_(seed), workers_(workers), order_(rows.size()),
+        halvers_(workers.threads), number_(workers.threads) {
     std::iota(order_.begin(), order_.end(), 0u);
   }
 

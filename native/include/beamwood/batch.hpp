@@ -71,7 +71,8 @@ public:
           const OpenNode& node = open[static_cast<std::uint32_t>(order_[i])];
           run.push_back({&queries[node.query], node.score, scores.data() + node.scores_at});
         }
-        if (!runners[worker].run(forest, layer, static_cast<std::uint32_t>(chunk), run, matcher, kernels)) sound = false;
+        if (!runners[worker].run(forest, layer, static_cast<std::uint32_t>(chunk), run, matcher, kernels))
+          sound = false;
       }
     });
     return sound;

@@ -19,11 +19,11 @@ namespace beamwood {
 
 struct SearchOptions {
   std::uint32_t k = 10, beam = 10;
-  bool choose = true;                   // let the engine choose a matcher for each layer
-  Matcher matcher = Matcher::binary;    // otherwise this one
+  bool choose = true;                // let the engine choose a matcher for each layer
+  Matcher matcher = Matcher::binary; // otherwise this one
   Isa isa = Isa::scalar;
-  bool sort_blocks = true;              // Algorithm 3's sort; off only to measure what it brings
-  bool bound = true;                    // the exact bound of threaded search; off only to measure what it brings
+  bool sort_blocks = true;               // Algorithm 3's sort; off only to measure what it brings
+  bool bound = true;                     // the exact bound of threaded search; off only to measure what it brings
   std::uint64_t dense_bytes = 64u << 20; // what `auto` may spend on dense lookups
 };
 
@@ -49,10 +49,16 @@ public:
     if (rankers_.size() < workers.threads) rankers_.resize(workers.threads);
     for (BlockRunner& runner : runners_) runner.work = {};
     if (forest.layout == Layout::threaded) return run_threaded(forest, queries, options, workers, labels, scores);
-    const std::size_t step = slice_size(forest, options);
-    for (std::size_t at = 0; at < queries.size(); at += step) {
+    std::size_t step = slice_size(forest, options);
+    for (std::size_t at = 0; at < queries.size();) {
       const auto slice = queries.subspan(at, std::min(step, queries.size() - at));
-      if (!run_slice(forest, slice, options, workers, labels + at * options.k, scores + at * options.k)) return false;
+      try {
+        if (!run_slice(forest, slice, options, workers, labels + at * options.k, scores + at * options.k)) return false;
+      } catch (const TooWide&) {
+        step = std::max<std::size_t>(1, slice.size() / 8);
+        continue;
+      }
+      at += slice.size();
     }
     for (const BlockRunner& runner : runners_) work += runner.work;
     return true;
@@ -63,7 +69,11 @@ private:
     TopK beam, answers;
   };
 
-  // Queries evaluated together: as many as keep the scores of a layer within some 16 MiB.
+  // Thrown when the chunks that a slice meets are so much wider than average that its scores would fill the memory.
+  struct TooWide {};
+  static constexpr std::uint64_t kMostScores = 64u << 20;
+
+  // Queries evaluated together: as many as keep the scores of a layer within some 16 MiB, if chunks are of like width.
   static std::size_t slice_size(const Forest& forest, const SearchOptions& options) {
     double most = 1;
     for (const Tree& tree : forest.trees)
@@ -159,6 +169,7 @@ private:
       }
       open_begin_.push_back(open_.size());
     }
+    if (at > kMostScores && queries > 1) throw TooWide{};
     if (scores_.size() < at) scores_.resize(at);
     return true;
   }
@@ -234,7 +245,8 @@ private:
   }
 
   static void merge(std::vector<Answer>& answers, std::size_t trees, std::uint32_t k, TopK& ranker) {
-    std::stable_sort(answers.begin(), answers.end(), [](const Answer& a, const Answer& b) { return a.label < b.label; });
+    std::stable_sort(answers.begin(), answers.end(),
+                     [](const Answer& a, const Answer& b) { return a.label < b.label; });
     ranker.reset(k);
     for (std::size_t i = 0; i < answers.size();) {
       const std::uint32_t label = answers[i].label;

@@ -46,15 +46,15 @@ public:
     Siblings siblings;
     if (!layer.shape.children(parent, siblings)) return false;
     if (matcher == Matcher::dense) lookup_.prepare(forest.features);
-    if (sums_.size() < (siblings.width <= kMaskWidth ? kMaskWidth : 65536u)) sums_.resize(siblings.width <= kMaskWidth ? kMaskWidth : 65536u);
+    if (sums_.size() < (siblings.width <= kMaskWidth ? kMaskWidth : 65536u))
+      sums_.resize(siblings.width <= kMaskWidth ? kMaskWidth : 65536u);
     work.blocks += blocks.size();
     const float* bias = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + siblings.begin;
     const auto activate = [&](const Block& block) {
       kernels.activate(forest.activation, sums_.data(), bias, siblings.width, block.parent_score, block.scores);
     };
-    return forest.layout == Layout::chunk
-               ? run_chunk(layer, parent, siblings, blocks, matcher, kernels, activate)
-               : run_columns(layer, siblings, blocks, matcher, activate);
+    return forest.layout == Layout::chunk ? run_chunk(layer, parent, siblings, blocks, matcher, kernels, activate)
+                                          : run_columns(layer, siblings, blocks, matcher, activate);
   }
 
 private:
@@ -69,8 +69,8 @@ private:
     for (const Block& block : blocks) {
       const std::uint32_t found = match(*block.query, chunk.support, matcher);
       place(chunk, found);
-      const std::int64_t words = kernels.accumulate(chunk.words, chunk.word_count, siblings.width, 1, rows_.data(),
-                                                    found, sums_.data());
+      const std::int64_t words =
+          kernels.accumulate(chunk.words, chunk.word_count, siblings.width, 1, rows_.data(), found, sums_.data());
       if (words < 0) {
         sound = false;
         break;

@@ -13,12 +13,12 @@
 namespace beamwood {
 
 struct BlockStatistics {
-  double blocks = 1;        // in this layer of this batch
-  double chunks = 1;        // or columns: supports in this layer
-  double rows = 1;          // of a support, on average
+  double blocks = 1; // in this layer of this batch
+  double chunks = 1; // or columns: supports in this layer
+  double rows = 1;   // of a support, on average
   double query_nonzeros = 1;
   bool has_index = false;
-  bool dense_fits = true;   // d numbers for each worker are within the memory the engine allows itself
+  bool dense_fits = true; // d numbers for each worker are within the memory the engine allows itself
 };
 
 inline double cost_of(Matcher matcher, const BlockStatistics& s) noexcept {

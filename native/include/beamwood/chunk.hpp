@@ -32,7 +32,7 @@ struct ChunkWeights {
   std::span<const std::uint32_t> feature;    // a row
   std::span<const std::uint32_t> offset;     // a row
   std::span<const std::uint32_t> words;
-  std::span<const std::uint32_t> index;      // the hash indices of all chunks; empty when there are none
+  std::span<const std::uint32_t> index; // the hash indices of all chunks; empty when there are none
 
   bool has_index() const noexcept { return !index.empty(); }
 

@@ -31,9 +31,9 @@ template <class T> struct Pass {
   const double* norm;           // x·x + bias², a row
   const std::uint8_t* positive; // bit l: the row is a positive of lane l
   // the state of the descent
-  T* weight; // features x lanes
-  T* alpha;  // rows x lanes (logistic: alpha, then C - alpha)
-  const T* cost; // rows x lanes: C times what the row counts for the lane; null: C everywhere
+  T* weight;            // features x lanes
+  T* alpha;             // rows x lanes (logistic: alpha, then C - alpha)
+  const T* cost;        // rows x lanes: C times what the row counts for the lane; null: C everywhere
   std::uint8_t* active; // bit l: lane l still visits the row
   std::uint8_t running; // bit l: lane l has not converged
   // the order of visits: rows in list[0..count); what stays active is written to kept

@@ -25,7 +25,8 @@ public:
     std::vector<Worker> scratch(workers.threads);
     std::atomic<bool> sound{true};
     parallel_for(workers, queries.size(), [&](std::size_t q, unsigned worker) {
-      if (sound && !search(forest, queries[q], options, scratch[worker], labels + q * options.k, scores + q * options.k))
+      if (sound &&
+          !search(forest, queries[q], options, scratch[worker], labels + q * options.k, scores + q * options.k))
         sound = false;
     });
     for (const Worker& worker : scratch) work += worker.runner.work;

@@ -40,9 +40,7 @@ public:
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  std::uint32_t below(std::uint32_t end) noexcept {
-    return static_cast<std::uint32_t>(((next() >> 32) * end) >> 32);
-  }
+  std::uint32_t below(std::uint32_t end) noexcept { return static_cast<std::uint32_t>(((next() >> 32) * end) >> 32); }
   template <class T> void shuffle(std::span<T> items) noexcept {
     for (auto left = static_cast<std::uint32_t>(items.size()); left > 1; --left) {
       std::swap(items[left - 1], items[below(left)]);

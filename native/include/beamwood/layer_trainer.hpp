@@ -23,13 +23,13 @@
 namespace beamwood {
 
 struct LayerProblem {
-  SparseView x;                              // rows of X, values given
+  SparseView x; // rows of X, values given
   std::size_t features = 0;
   SparseView reaching;                       // a line a parent: the rows that reach it
   SparseView positives;                      // a line a child: its positive rows and what each counts
   std::span<const std::int64_t> child_start; // children of parent p: child[child_start[p] .. child_start[p+1]]
   std::span<const std::int64_t> child;
-  std::span<const float> row_weight;         // may be empty: all 1
+  std::span<const float> row_weight; // may be empty: all 1
 };
 
 // Asked now and then with the share of the layer's work that is done, always on the calling thread; true: stop.
@@ -144,9 +144,9 @@ private:
   Positives positives_of(std::size_t child) const {
     const auto first = static_cast<std::size_t>(problem_.positives.start[child]);
     const std::size_t count = problem_.positives.size_of(child);
-    return {problem_.positives.index.subspan(first, count),
-            problem_.positives.value.empty() ? std::span<const float>{}
-                                             : problem_.positives.value.subspan(first, count)};
+    return {problem_.positives.index.subspan(first, count), problem_.positives.value.empty()
+                                                                ? std::span<const float>{}
+                                                                : problem_.positives.value.subspan(first, count)};
   }
 
   void check(unsigned worker) {

@@ -45,10 +45,14 @@ struct HashIndex {
   static std::uint32_t scaled(std::uint32_t hash, std::uint64_t size) noexcept {
     return static_cast<std::uint32_t>((hash * size) >> 32);
   }
-  std::uint64_t filter_bit(std::uint32_t hash) const noexcept { return (hash * (std::uint64_t{filter_words} * 32)) >> 32; }
+  std::uint64_t filter_bit(std::uint32_t hash) const noexcept {
+    return (hash * (std::uint64_t{filter_words} * 32)) >> 32;
+  }
   std::uint32_t entry(std::uint32_t hash) const noexcept { return scaled(hash, slots); }
   // The low bits of a hash make the tag: its high bits already chose the entry.
-  std::uint32_t tag(std::uint32_t hash) const noexcept { return (hash << (32 - std::countl_zero(row_mask)) % 32) & ~row_mask; }
+  std::uint32_t tag(std::uint32_t hash) const noexcept {
+    return (hash << (32 - std::countl_zero(row_mask)) % 32) & ~row_mask;
+  }
 };
 
 // Fills the zeroed index of a support.

@@ -60,9 +60,9 @@ private:
 
 // One format, and what its header promised.
 struct RowFormat {
-  bool svmlight = false;              // blank lines and `# comments` are no rows
-  bool targets = false;               // the first word is one number (kept as it is), not a list of labels
-  std::uint64_t rows = ~0ull;         // no more rows than this (blank lines may follow)
+  bool svmlight = false;      // blank lines and `# comments` are no rows
+  bool targets = false;       // the first word is one number (kept as it is), not a list of labels
+  std::uint64_t rows = ~0ull; // no more rows than this (blank lines may follow)
   std::uint32_t features = 0x7FFFFFFF, labels = 0x7FFFFFFF; // ids are below these
 };
 
@@ -80,7 +80,8 @@ inline bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0
 inline bool parse_id(const char*& p, std::uint32_t limit, std::uint32_t& id) noexcept {
   const char* const start = p;
   std::uint64_t value = 0;
-  for (; is_digit(*p); ++p) value = std::min<std::uint64_t>(value * 10 + static_cast<std::uint64_t>(*p - '0'), 1ull << 40);
+  for (; is_digit(*p); ++p)
+    value = std::min<std::uint64_t>(value * 10 + static_cast<std::uint64_t>(*p - '0'), 1ull << 40);
   id = static_cast<std::uint32_t>(value);
   return p != start && value < limit;
 }
@@ -179,7 +180,8 @@ private:
     ++line_;
     if (end != p && end[-1] == '\r') --end;
     if (format_.svmlight) {
-      if (const auto* hash = static_cast<const char*>(std::memchr(p, '#', static_cast<std::size_t>(end - p)))) end = hash;
+      if (const auto* hash = static_cast<const char*>(std::memchr(p, '#', static_cast<std::size_t>(end - p))))
+        end = hash;
       while (end != p && detail::is_blank(end[-1])) --end;
       if (p == end) return true;
     } else if (seen_ == format_.rows) {
@@ -234,7 +236,8 @@ private:
     while (p != end && detail::is_blank(*p)) ++p;
     const char* const at = p;
     double value = 0;
-    if (p == end || !detail::parse_number(p, end, value) || (p != end && !detail::is_blank(*p)) || !std::isfinite(value))
+    if (p == end || !detail::parse_number(p, end, value) || (p != end && !detail::is_blank(*p)) ||
+        !std::isfinite(value))
       return refuse(detail::word_at(at, end), "a number before the features");
     targets.expect(1);
     targets.put(value);
@@ -250,7 +253,8 @@ private:
       const char* const at = p;
       std::uint32_t id = 0;
       if (!detail::parse_id(p, format_.features, id) || *p != ':')
-        return refuse(detail::word_at(at, end), "feature:value with a feature id below " + std::to_string(format_.features));
+        return refuse(detail::word_at(at, end),
+                      "feature:value with a feature id below " + std::to_string(format_.features));
       double value = 0;
       if (!detail::parse_number(++p, end, value) || (p != end && !detail::is_blank(*p)))
         return refuse(detail::word_at(at, end), "feature:value with a decimal number");

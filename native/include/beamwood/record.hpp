@@ -28,8 +28,8 @@ struct Placed {
 };
 
 // What a record takes, without offsets. masks is 1, or 2 where children are threaded.
-[[gnu::always_inline]] inline std::uint64_t record_words(std::uint32_t width, std::uint32_t masks, std::uint64_t weights,
-                                                         std::uint64_t children = 0) noexcept {
+[[gnu::always_inline]] inline std::uint64_t record_words(std::uint32_t width, std::uint32_t masks,
+                                                         std::uint64_t weights, std::uint64_t children = 0) noexcept {
   if (width <= kMaskWidth) return masks + weights;
   return 1 + (weights + 1) / 2 + (children + 1) / 2 + weights;
 }

@@ -26,6 +26,9 @@ struct Kernels {
   // z and bias (may be null) to scores: activation, then combined with the parent's score. z and out must not overlap.
   void (*activate)(const Activation& activation, const float* z, const float* bias, std::uint32_t width, float parent,
                    float* out) noexcept;
+
+  // A bit for each of up to 32 siblings whose z (with its bias, which may be null) is not below `lowest`.
+  std::uint32_t (*reaching)(const float* z, const float* bias, std::uint32_t width, float lowest) noexcept;
 };
 
 enum class Isa : std::uint8_t { scalar, avx2, avx512 };
@@ -39,7 +42,8 @@ extern const Kernels kAvx2Kernels, kAvx512Kernels;
 inline const Kernels* kernels_for(Isa isa) noexcept {
   if (isa == Isa::scalar) return &kScalarKernels;
 #if defined(__x86_64__)
-  if (isa == Isa::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") ? &kAvx2Kernels : nullptr;
+  if (isa == Isa::avx2)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") ? &kAvx2Kernels : nullptr;
   if (isa == Isa::avx512)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")

@@ -26,9 +26,9 @@ struct SolverSettings {
   double C = 1;
   double eps = 0.1;
   unsigned max_iter = 100;
-  double bias = 1;                 // value of the constant feature; 0: there is none
-  double prune = 0.1;              // weights nearer to zero than this are dropped
-  std::uint32_t top_weights = 0;   // keep at most so many weights a node; 0: all
+  double bias = 1;               // value of the constant feature; 0: there is none
+  double prune = 0.1;            // weights nearer to zero than this are dropped
+  std::uint32_t top_weights = 0; // keep at most so many weights a node; 0: all
   std::uint64_t seed = 0;
 };
 

@@ -125,7 +125,8 @@ inline const char* split_words(std::string_view text, const TermRules& rules, Te
   return base;
 }
 
-template <class Sink> void emit_word_runs(const char* base, const TermScratch& scratch, const TermRules& rules, Sink& sink) {
+template <class Sink>
+void emit_word_runs(const char* base, const TermScratch& scratch, const TermRules& rules, Sink& sink) {
   const auto& starts = scratch.starts;
   const std::size_t words = starts.size() - 1;
   for (std::size_t n = rules.min_n; n <= rules.max_n && n <= words; ++n) {

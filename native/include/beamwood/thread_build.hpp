@@ -146,9 +146,9 @@ private:
           if (row.weights == 0 && row.children == 0) own.touched.push_back(f);
           return row;
         };
-        bool good = shape_.children(parent, siblings) &&
-                    each_own_weight(parent, siblings,
-                                    [&](std::uint32_t f, std::uint32_t, float) { ++touch(f).weights; });
+        bool good =
+            shape_.children(parent, siblings) &&
+            each_own_weight(parent, siblings, [&](std::uint32_t f, std::uint32_t, float) { ++touch(f).weights; });
         if (good) {
           each_child_row(siblings, [&](std::uint32_t, std::uint32_t f, std::uint32_t) { ++touch(f).children; });
           good = work(parent, siblings, own);

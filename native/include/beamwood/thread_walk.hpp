@@ -66,7 +66,7 @@ private:
     }
   }
 
-  bool walk_layer(const Forest& forest, const TreeLayer& layer, const TreeLayer* above, bool last, const TopK* bar,
+  bool walk_layer(const Forest& forest, const TreeLayer& layer, const TreeLayer* above, bool last, TopK* bar,
                   const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
     if (open_.empty()) return true; // every path has ended in an early leaf
     if (!prepare(layer, above, 0)) return false;
@@ -77,8 +77,8 @@ private:
         open_.resize(i); // those after it were not opened and have no children to rank
         break;
       }
-      if (!score(forest, layer, open, last ? 1 : 2, kernels)) return false;
-      if (!collect(forest, layer, open, last, answers, best)) return false;
+      if (!add_up(layer, open, last ? 1 : 2, kernels)) return false;
+      if (!score(forest, layer, open, last, bar, kernels, answers, best)) return false;
     }
     return true;
   }
@@ -129,50 +129,60 @@ private:
     return above_[static_cast<std::uint32_t>(*(after - 1))];
   }
 
-  bool score(const Forest& forest, const TreeLayer& layer, const Open& open, std::uint32_t masks,
-             const Kernels& kernels) {
-    const std::uint32_t width = open.siblings.width;
-    const std::size_t room = width <= kMaskWidth ? kMaskWidth : 65536;
-    if (sums_.size() < room) sums_.resize(room);
-    if (scores_.size() < room) scores_.resize(room);
+  bool add_up(const TreeLayer& layer, const Open& open, std::uint32_t masks, const Kernels& kernels) {
+    const std::size_t room = open.siblings.width <= kMaskWidth ? kMaskWidth : 65536;
+    if (sums_.size() < room) sums_.resize(room), scores_.resize(room);
+    bias_ = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + open.siblings.begin;
     const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
-    const std::int64_t words = kernels.accumulate(open.chunk.words, open.chunk.word_count, width, masks,
+    const std::int64_t words = kernels.accumulate(open.chunk.words, open.chunk.word_count, open.siblings.width, masks,
                                                   rows_.data() + open.rows_begin, count, sums_.data());
     if (words < 0) return false;
-    const float* bias = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + open.siblings.begin;
-    kernels.activate(forest.activation, sums_.data(), bias, width, open.score, scores_.data());
     work += {1, count, static_cast<std::uint64_t>(words) * 4};
     return true;
   }
 
-  // Offers the scored children of a node: labels to the answers, inner nodes to the next beam.
-  bool collect(const Forest& forest, const TreeLayer& layer, const Open& open, bool last, std::vector<Answer>& answers,
-               TopK* best) {
-    const bool labelled = !layer.shape.label.empty();
-    if (last && !labelled) return false;
-    TopK* const target = last && best ? best : &ranker_;
-    for (std::uint32_t c = 0; c < open.siblings.width; ++c) {
-      const std::uint32_t node = open.siblings.begin + c;
-      float score = scores_[c];
-      if (!labelled) {
-        ranker_.offer(key_of(score, node));
-        continue;
+  // Scores the children of a node and offers them. Once the bar is up few children can pass it, and which those are is
+  // seen from their sums: only they are activated.
+  bool score(const Forest& forest, const TreeLayer& layer, const Open& open, bool last, TopK* bar,
+             const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
+    const std::uint32_t width = open.siblings.width;
+    bool sound = true;
+    const auto take = [&](std::uint32_t c, float score) {
+      sound = sound && offer(forest, layer, open.siblings.begin + c, score, last, answers, best);
+    };
+    if (bar && bar->bar() != kWorstKey && width <= kMaskWidth) {
+      const double lowest = lowest_z(forest.activation, open.score, score_of(bar->bar()), last);
+      for (std::uint32_t mask = kernels.reaching(sums_.data(), bias_, width, static_cast<float>(lowest)); mask != 0;
+           mask &= mask - 1) {
+        const auto c = static_cast<std::uint32_t>(std::countr_zero(mask));
+        const float z = bias_ ? sums_[c] + bias_[c] : sums_[c];
+        take(c, combine(forest.activation.path, open.score, activate(forest.activation, z)));
       }
-      if (last && best) {
-        score = leaf_score(forest.activation.path, score);
-        if (key_of(score, 0) >= best->bar()) continue; // most fall here, before their label is read
-        const std::uint32_t label = layer.shape.label[node];
-        if (label >= forest.labels) return false;
-        best->offer(key_of(score, label));
-        continue;
-      }
-      const std::uint32_t label = layer.shape.label[node];
-      if (label == kNoLabel && !last) ranker_.offer(key_of(score, node));
-      else if (label >= forest.labels) return false;
-      else if (best) best->offer(key_of(leaf_score(forest.activation.path, score), label));
-      else answers.push_back({label, leaf_score(forest.activation.path, score)});
+    } else {
+      kernels.activate(forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
+      for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
     }
-    target->tighten();
+    if (bar) bar->tighten();
+    return sound;
+  }
+
+  // Inner nodes compete for the next beam, labels go to the answers. False: the label does not exist.
+  bool offer(const Forest& forest, const TreeLayer& layer, std::uint32_t node, float score, bool last,
+             std::vector<Answer>& answers, TopK* best) {
+    if (layer.shape.label.empty()) {
+      if (!last) ranker_.offer(key_of(score, node));
+      return !last;
+    }
+    const float shown = leaf_score(forest.activation.path, score);
+    if (last && best && key_of(shown, 0) >= best->bar()) return true; // most fall here, before their label is read
+    const std::uint32_t label = layer.shape.label[node];
+    if (label == kNoLabel && !last) {
+      ranker_.offer(key_of(score, node));
+      return true;
+    }
+    if (label >= forest.labels) return false;
+    if (best) best->offer(key_of(shown, label));
+    else answers.push_back({label, shown});
     return true;
   }
 
@@ -193,6 +203,7 @@ private:
   std::vector<Placed> rows_, rows_above_;
   std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_
   std::vector<float> sums_, scores_;
+  const float* bias_ = nullptr; // of the node whose children are being scored
   TopK ranker_;
 };
 

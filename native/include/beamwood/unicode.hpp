@@ -35,8 +35,7 @@ inline char32_t decode(const char*& p, const char* end) noexcept {
     if (c >= 0x800) return p += 3, c;
   }
   if (lead >= 0xF0 && lead < 0xF5 && follows(1) && follows(2) && follows(3)) {
-    const char32_t c =
-        (lead & 7u) << 18 | (byte(1) & 0x3Fu) << 12 | (byte(2) & 0x3Fu) << 6 | (byte(3) & 0x3Fu);
+    const char32_t c = (lead & 7u) << 18 | (byte(1) & 0x3Fu) << 12 | (byte(2) & 0x3Fu) << 6 | (byte(3) & 0x3Fu);
     if (c >= 0x10000 && c < 0x110000) return p += 4, c;
   }
   return ++p, replacement;

@@ -55,9 +55,8 @@ __attribute__((always_inline)) inline void run_product(const std::int32_t* featu
 #if defined(__x86_64__) && defined(__GLIBC__)
 __attribute__((target_clones("arch=x86-64-v3", "default")))
 #endif
-inline void
-table_product(const std::int32_t* feature, const float* value, std::size_t entries, const float* table,
-              std::size_t stride, float* score, std::size_t width) noexcept {
+inline void table_product(const std::int32_t* feature, const float* value, std::size_t entries, const float* table,
+                          std::size_t stride, float* score, std::size_t width) noexcept {
   std::size_t c = 0;
   for (; c + 8 * lanes <= width; c += 8 * lanes) run_product<8>(feature, value, entries, table + c, stride, score + c);
   for (; c + 4 * lanes <= width; c += 4 * lanes) run_product<4>(feature, value, entries, table + c, stride, score + c);

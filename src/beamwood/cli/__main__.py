@@ -1,0 +1,5 @@
+"""`python -m beamwood.cli` is `beamwood`."""
+
+from beamwood.cli import main
+
+main()

@@ -1,0 +1,108 @@
+"""app.py — the words of a command line in, a verb run and an exit code out: 0 done, 1 an error, 2 wrong usage.
+
+An error is one line on standard error; `--debug` shows where it came from. Ctrl-C ends with 130.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from beamwood import __version__
+from beamwood.cli.bench import bench
+from beamwood.cli.evaluate import evaluate
+from beamwood.cli.inspect import inspect
+from beamwood.cli.later import convert, serve
+from beamwood.cli.options import DEBUG
+from beamwood.cli.output import one_line, say
+from beamwood.cli.predict import predict
+from beamwood.cli.search import search
+from beamwood.cli.train import train
+from beamwood.errors import BeamwoodError
+
+INTERRUPTED, PIPE_CLOSED = 130, 141
+# What the parser raises knows what to print. Its base class lives in click or, in newer releases, inside typer.
+_OF_TYPER: tuple[type[Exception], ...] = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[2])
+
+
+class Verbs(TyperGroup):
+    """All verbs. Whatever one raises ends here."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the verb; an error becomes one line and an exit code."""
+        try:
+            with _warnings_as_notes():
+                return super().invoke(ctx)
+        except _OF_TYPER:
+            raise
+        except KeyboardInterrupt:
+            say("stopped")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:  # `beamwood predict … | head` has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(PIPE_CLOSED) from None
+        except Exception as error:
+            if ctx.meta.get(DEBUG):
+                traceback.print_exc()
+            say(f"error: {_in_a_line(error)}")
+            raise typer.Exit(1) from None
+
+
+def _in_a_line(error: Exception) -> str:
+    """What went wrong, for people. What is not one of our own errors names its kind and how to learn more."""
+    if isinstance(error, BeamwoodError):
+        return one_line(str(error))
+    if isinstance(error, MemoryError):
+        return "there is not enough memory; use fewer rows, or a preset with one tree"
+    if isinstance(error, OSError) and error.strerror:
+        return one_line(f"{error.filename or 'a file'}: {error.strerror.lower()}")
+    return one_line(f"{type(error).__name__}: {error}; this is not meant to happen, --debug shows where it did")
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Warnings of the library as lines that begin with `note:`."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: say(f"note: {one_line(str(message))}")
+        yield
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"beamwood {__version__}")
+        raise typer.Exit()
+
+
+app = typer.Typer(
+    cls=Verbs,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="rich",
+)
+
+
+@app.callback()
+def _beamwood(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Rank the best of many labels: train a tree of sparse linear models, ask it, measure it.
+
+    Begin with: beamwood train rows.jsonl -o model.bw, then: beamwood search model.bw "your words"
+    """
+
+
+for _verb in (train, predict, evaluate, search, inspect, bench):
+    app.command(no_args_is_help=True)(_verb)
+for _reserved in (serve, convert):
+    app.command(context_settings={"ignore_unknown_options": True})(_reserved)

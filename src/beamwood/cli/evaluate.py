@@ -1,0 +1,102 @@
+"""evaluate.py — `beamwood evaluate`: a model and rows with labels in, precision, recall and nDCG out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from beamwood.cli import options as o
+from beamwood.cli.given import Given, truth_of
+from beamwood.cli.output import cores, say, show, show_json
+from beamwood.cli.predict import ask_texts
+from beamwood.data import read_matrix
+from beamwood.errors import DataError
+from beamwood.progress import progress_for
+
+
+def evaluate(
+    model_file: o.ModelFile,
+    data: o.Data = None,
+    x: o.X = None,
+    y: o.Y = None,
+    at: Annotated[str, typer.Option(help="Ranks to measure at.")] = "1,3,5,10",
+    beam: o.Beam = 10,
+    threads: o.Threads = None,
+    train_labels: Annotated[
+        Path | None, typer.Option(help="The Y.npz of training: adds propensity-scored precision.")
+    ] = None,
+    format: o.Format = None,
+    text_column: o.TextColumn = "text",
+    labels_column: o.LabelsColumn = "labels",
+    separator: o.Separator = None,
+    skip_bad: o.SkipBad = False,
+    json_: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Measure a model on rows whose labels are known.
+
+    Example: beamwood evaluate model.bw test.jsonl
+    """
+    import beamwood as bw
+    from beamwood.metrics import evaluate as measure
+
+    ranks = _ranks(at)
+    given = Given(
+        data=data,
+        x=x,
+        y=y,
+        format=format,
+        text_column=text_column,
+        labels_column=labels_column,
+        separator=separator,
+        skip_bad=skip_bad,
+    )
+    model = bw.load(model_file)
+    threads = threads or cores()
+    begun = time.perf_counter()
+    with progress_for(not (quiet or json_)).stage(f"evaluate {given.name}", 0):
+        truth, answers, unseen = _asked(model, given, k=max(ranks), beam=beam, threads=threads)
+    seconds = time.perf_counter() - begun
+    known = None if train_labels is None else read_matrix(train_labels)
+    metrics = measure(answers, truth, at=ranks, train_labels=known)
+    if json_:
+        counts = {"rows": metrics.rows, "skipped": given.skipped, "labels_never_seen": unseen}
+        show_json({**counts, "beam": beam, "seconds": seconds, **metrics.as_dict()})
+        return
+    if unseen:
+        say(f"note: {unseen:,} labels of these rows were not in the training; they count as missed")
+    if given.skipped:
+        say(f"note: {given.skipped:,} bad rows were left out")
+    show(str(metrics))
+
+
+def _asked(model: Any, given: Given, *, k: int, beam: int, threads: int) -> tuple[Any, Any, int]:
+    """The true labels, the model's answers, and how many of the true labels it does not know."""
+    if given.is_text:
+        records = given.all_records()
+        truth, unseen = truth_of(model, records)
+        return truth, ask_texts(model, records.texts, k=k, beam=beam, threads=threads), unseen
+    by_number = given.kind == "svmlight"
+    rows = given.rows(model.n_features if by_number else None, model.n_labels if by_number else None)
+    if rows.Y.shape[1] != model.n_labels:
+        raise DataError(
+            f"{given.name} has {rows.Y.shape[1]:,} labels, the model {model.n_labels:,}; give rows with its labels"
+        )
+    if not rows.X.shape[0]:
+        raise DataError(f"{given.name}: there are no rows; give at least one")
+    return rows.Y, model.topk(rows.X, k=k, beam=beam, threads=threads), 0
+
+
+def _ranks(text: str) -> tuple[int, ...]:
+    try:
+        ranks = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        ranks = ()
+    if not ranks or min(ranks) < 1 or max(ranks) > np.iinfo(np.int32).max:
+        raise typer.BadParameter(f"--at {text}: wanted whole numbers from 1 on, for example 1,3,5")
+    return ranks

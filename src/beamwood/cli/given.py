@@ -1,0 +1,149 @@
+"""given.py — a data file and how to read it in, texts or sparse rows out, with labels where a verb wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse as sp
+import typer
+
+from beamwood.data import Rows, read_matrix, read_npz, read_svmlight, read_xmc
+from beamwood.errors import DataError, SettingsError
+from beamwood.records import Record, Records, iter_records
+from beamwood.sources import format_of, name_of, opened
+
+LINES = "lines"
+TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", LINES)
+NUMBER_FORMATS = ("xmc", "svmlight")
+_TEXTS_A_BLOCK = 8192
+
+
+@dataclass(kw_only=True)
+class Given:
+    """What the command line says about the data. `skipped` grows while bad rows are left out."""
+
+    data: str | None = None
+    x: Path | None = None
+    y: Path | None = None
+    format: str | None = None
+    text_column: str = "text"
+    labels_column: str | None = "labels"
+    separator: str | None = None
+    skip_bad: bool = False
+    skipped: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot be meant."""
+        if (self.data is None) == (self.x is None):
+            found = "neither" if self.data is None else "both"
+            raise typer.BadParameter(f"give DATA or --x, found {found}")
+        if self.y is not None and self.x is None:
+            raise typer.BadParameter("--y goes with --x")
+        if self.format is not None and self.format not in TEXT_FORMATS + NUMBER_FORMATS:
+            raise typer.BadParameter(
+                f"--format {self.format}: wanted one of {', '.join(TEXT_FORMATS + NUMBER_FORMATS)}"
+            )
+
+    @property
+    def name(self) -> str:
+        """What to call the data in a message."""
+        return name_of(self.data if self.data is not None else str(self.x))
+
+    @property
+    def kind(self) -> str:
+        """The format: as told, or by the file's name."""
+        if self.x is not None:
+            return "npz"
+        if self.format is not None:
+            return self.format
+        assert self.data is not None
+        kind = "jsonl" if self.data == "-" else format_of(self.data)
+        if kind == "npz":
+            raise SettingsError(f"{self.data} is a matrix; give matrices as --x X.npz --y Y.npz")
+        return kind
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds texts, not numbers."""
+        return self.kind in TEXT_FORMATS
+
+    def records(self, with_labels: bool) -> Iterator[Record]:
+        """(text, label keys) one by one."""
+        assert self.data is not None
+        if self.kind == LINES:
+            if with_labels:
+                raise SettingsError("--format lines holds texts alone; labels are read from jsonl, csv, tsv, parquet")
+            yield from _lines(self.data)
+            return
+        yield from iter_records(
+            self.data,
+            format=self.kind,
+            text=self.text_column,
+            labels=self.labels_column if with_labels else None,
+            separator=self.separator,
+            on_bad=self._count_bad if self.skip_bad else None,
+        )
+
+    def text_blocks(self) -> Iterator[list[str]]:
+        """The texts, some thousands at a time."""
+        rest = self.records(with_labels=False)
+        while block := [text for text, _ in islice(rest, _TEXTS_A_BLOCK)]:
+            yield block
+
+    def all_records(self) -> Records:
+        """Every text with its labels."""
+        rows = list(self.records(with_labels=True))
+        if not rows:
+            raise DataError(f"{self.name}: there are no rows; give at least one with a text and labels")
+        return Records([text for text, _ in rows], [keys for _, keys in rows], self.skipped)
+
+    def rows(self, features: int | None = None, labels: int | None = None, with_labels: bool = True) -> Rows:
+        """X and Y of a numeric file; features and labels: how many the model has, for formats that do not say."""
+        if self.kind == "npz":
+            return self._npz(with_labels)
+        assert self.data is not None
+        if self.kind == "xmc":
+            found = read_xmc(self.data, skip_bad=self.skip_bad)
+        else:
+            found = read_svmlight(self.data, features=features, labels=labels, skip_bad=self.skip_bad)
+        self.skipped = found.skipped
+        return found
+
+    def _npz(self, with_labels: bool) -> Rows:
+        assert self.x is not None
+        if self.y is not None:
+            return read_npz(self.x, self.y)
+        if with_labels:
+            raise typer.BadParameter("--x without --y: the labels are wanted too, give --y Y.npz")
+        X = read_matrix(self.x)
+        return Rows(X=X, Y=X[:, :0])
+
+    def _count_bad(self, message: str) -> None:
+        self.skipped += 1
+
+
+def _lines(source: str) -> Iterator[tuple[str, list[str]]]:
+    with opened(source) as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"), []
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{name_of(source)}, line {number}: found bytes that are not UTF-8; save it as UTF-8"
+                ) from error
+
+
+def truth_of(model: Any, records: Records) -> tuple[sp.csr_matrix, int]:
+    """Rows x labels, and how many labels the model has never seen: they get columns of their own, to be missed."""
+    starts, ids = [0], []
+    new: dict[str, int] = {}
+    for keys in records.labels:
+        found = {key: model.label_of(key) for key in keys}
+        ids += sorted(new.setdefault(k, model.n_labels + len(new)) if i is None else i for k, i in found.items())
+        starts.append(len(ids))
+    shape = (len(records.labels), model.n_labels + len(new))
+    return sp.csr_matrix(([1.0] * len(ids), ids, starts), shape=shape, dtype="float32"), len(new)

@@ -1,0 +1,147 @@
+"""inspect.py — `beamwood inspect`: a model file in, its shape, sizes and weights out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from beamwood.cli import options as o
+from beamwood.cli.given import Given
+from beamwood.cli.output import bytes_in_words, one_line, show, show_json
+
+_EDGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)  # of |weight|
+_BAR = 40
+
+
+def inspect(
+    model_file: o.ModelFile,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", help="Rows of texts with labels: adds the most frequent of these labels."),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many of them.")] = 10,
+    weights: Annotated[bool, typer.Option(help="Read all weights, for their histogram.")] = True,
+    verify: Annotated[bool, typer.Option("--verify", help="Read the whole file and compare its checksums.")] = False,
+    format: o.Format = None,
+    labels_column: o.LabelsColumn = "labels",
+    text_column: o.TextColumn = "text",
+    separator: o.Separator = None,
+    skip_bad: o.SkipBad = False,
+    json_: o.Json = False,
+    debug: o.Debug = False,
+) -> None:
+    """Show what is in a model file: the tree's shape, bytes by section, settings, a histogram of weights.
+
+    Example: beamwood inspect model.bw
+    """
+    import beamwood as bw
+
+    model = bw.load(model_file, verify=verify)
+    found = {"file": str(model_file), "file_bytes": Path(model_file).stat().st_size, **model.info()}
+    found["text"] = None if model.text is None else model.text.settings()
+    if weights:
+        found["weights"] = histogram(model)
+    if data is not None:
+        given = Given(
+            data=data,
+            format=format,
+            text_column=text_column,
+            labels_column=labels_column,
+            separator=separator,
+            skip_bad=skip_bad,
+        )
+        found["most_frequent"] = _most_frequent(model, given, top)
+    if json_:
+        show_json(found)
+        return
+    _show(found)
+
+
+def histogram(model: Any) -> list[dict[str, float]]:
+    """How many weights lie in each range of size, over all trees."""
+    counts = np.zeros(len(_EDGES) - 1, np.int64)
+    for tree in range(model.info()["trees"]):
+        for layer in model.layers(tree):
+            counts += np.histogram(np.abs(layer.weights.data), bins=np.array(_EDGES))[0]
+    ends = [None if np.isinf(edge) else edge for edge in _EDGES[1:]]
+    return [{"from": a, "to": b, "count": int(n)} for a, b, n in zip(_EDGES, ends, counts, strict=False)]  # type: ignore[dict-item]
+
+
+def _most_frequent(model: Any, given: Given, top: int) -> list[dict[str, Any]]:
+    """The labels that most rows have, with their names in the model."""
+    counts: Counter[str] = Counter()
+    for _, keys in given.records(with_labels=True):
+        counts.update(set(keys))
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:top]
+    ids = [(key, rows, model.label_of(key)) for key, rows in ranked]
+    return [{"key": key, "name": key if i is None else model.name(i), "rows": rows} for key, rows, i in ids]
+
+
+def _show(found: dict[str, Any]) -> None:
+    trees = f"{found['trees']} tree" + "s" * (found["trees"] > 1)
+    show(f"{found['file']}: {found['labels']:,} labels, {found['features']:,} features, {trees}, {found['activation']}")
+    show(
+        f"{bytes_in_words(found['file_bytes'])} on disk, {found['nonzeros']:,} weights, "
+        f"{found['bytes_a_nonzero']:.1f} bytes a weight"
+    )
+    settings = ", ".join(f"{name} {value}" for name, value in found["settings"].items())
+    show(f"settings: {settings or 'not known'}\n")
+    _show_shape(found["nodes"])
+    _show_sections(found["bytes_by_section"])
+    if "weights" in found:
+        _show_histogram(found["weights"])
+    if "most_frequent" in found:
+        _show_labels(found["most_frequent"])
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(columns[0])
+    for column in columns[1:]:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _show_shape(trees: list[list[int]]) -> None:
+    table = _table("tree", "nodes", "children a node")
+    for number, layers in enumerate(trees):
+        wide = [below / above for above, below in zip([1, *layers], layers, strict=False)]
+        table.add_row(str(number + 1), " → ".join(f"{n:,}" for n in layers), " → ".join(f"{w:.1f}" for w in wide))
+    show("Nodes a layer, from the top", table, "")
+
+
+def _show_sections(sizes: dict[str, int]) -> None:
+    """Bytes by kind of section: the same array of all layers together."""
+    kinds: Counter[str] = Counter()
+    for name, size in sizes.items():
+        kinds[name.rpartition("/")[2] if name.startswith("tree") else name] += size
+    whole = max(1, sum(kinds.values()))
+    table = _table("section", "bytes", "share")
+    for kind, size in kinds.most_common():
+        if size:
+            table.add_row(kind, f"{size:,}", f"{size / whole:.1%}")
+    show("Bytes by section", table, "")
+
+
+def _show_histogram(bins: list[dict[str, float]]) -> None:
+    most = max(1, *(entry["count"] for entry in bins))
+    table = _table("from", "to", "weights", "")
+    table.columns[3].justify = "left"
+    for entry in bins:
+        if entry["count"]:
+            end = "" if entry["to"] is None else f"{entry['to']:g}"
+            bar = "█" * max(1, round(_BAR * entry["count"] / most))
+            table.add_row(f"{entry['from']:g}", end, f"{entry['count']:,}", bar)
+    show("Weights by size", table, "")
+
+
+def _show_labels(labels: list[dict[str, Any]]) -> None:
+    table = _table("name", "rows")
+    for label in labels:
+        table.add_row(one_line(label["name"]), f"{label['rows']:,}")
+    show("Most frequent labels", table)

@@ -1,0 +1,73 @@
+"""options.py — the options that several verbs share, each described once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+DEBUG = "beamwood.debug"  # where the app finds out, in the context's meta
+
+
+def _remember_debug(ctx: Any, wanted: bool) -> bool:
+    ctx.find_root().meta[DEBUG] = wanted
+    return wanted
+
+
+def _whole(least: int, *names: str, help: str) -> Any:
+    return typer.Option(*names, min=least, help=help)
+
+
+_DATA_PANEL = "How the data is read"
+
+ModelFile = Annotated[Path, typer.Argument(help="A model file, as `beamwood train` writes it.", metavar="MODEL")]
+Data = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DATA",
+        help="JSONL, CSV, TSV or Parquet with texts; or numbers as XMC-repository text (.txt) or svmlight (.svm). "
+        "Also .gz and .zst; '-' is standard input.",
+        show_default=False,
+    ),
+]
+X = Annotated[
+    Path | None,
+    typer.Option("--x", help="Rows x features as a scipy .npz, in place of DATA.", rich_help_panel=_DATA_PANEL),
+]
+Y = Annotated[
+    Path | None,
+    typer.Option("--y", help="Rows x labels as a scipy .npz, with --x.", rich_help_panel=_DATA_PANEL),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="jsonl, csv, tsv, parquet, lines (a text a line), xmc or svmlight; by the file's name if not given, "
+        "jsonl for standard input.",
+        rich_help_panel=_DATA_PANEL,
+    ),
+]
+TextColumn = Annotated[
+    str, typer.Option("--text-column", help="The column (or field) with the text.", rich_help_panel=_DATA_PANEL)
+]
+LabelsColumn = Annotated[
+    str, typer.Option("--labels-column", help="The column with the labels.", rich_help_panel=_DATA_PANEL)
+]
+Separator = Annotated[
+    str | None,
+    typer.Option("--separator", help="What stands between labels written in one string.", rich_help_panel=_DATA_PANEL),
+]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave bad rows out and count them.", rich_help_panel=_DATA_PANEL)
+]
+K = Annotated[int, _whole(1, "--k", "-k", help="Labels returned for each query.")]
+Beam = Annotated[int, _whole(1, "--beam", "-b", help="Nodes kept a layer: more is slower and finds more.")]
+MinScore = Annotated[float | None, typer.Option(help="Leave out labels that score less.")]
+Threads = Annotated[int | None, _whole(1, "--threads", "-t", help="Threads; all cores if not given.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace a file that is there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines, and no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Debug = Annotated[
+    bool, typer.Option("--debug", callback=_remember_debug, help="Show where an error came from.", is_eager=True)
+]

@@ -1,0 +1,84 @@
+"""search.py — `beamwood search`: a model and words in, ranked names out; asks for words when none are given."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from beamwood.cli import options as o
+from beamwood.cli.output import one_line, show, show_json
+from beamwood.cli.predict import text_of
+
+_PROMPT = "search> "
+
+
+def search(
+    model_file: o.ModelFile,
+    query: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[WORDS]...", help="What to look for; asked for, line by line, when not given."),
+    ] = None,
+    k: o.K = 10,
+    beam: o.Beam = 10,
+    min_score: o.MinScore = None,
+    json_: o.Json = False,
+    debug: o.Debug = False,
+) -> None:
+    """Find the labels for some words.
+
+    Example: beamwood search model.bw history of jazz
+
+    Without words it asks for them, or reads a query a line from standard input.
+    """
+    import beamwood as bw
+
+    model = bw.load(model_file)
+    text_of(model)
+    queries = iter([" ".join(query)]) if query else _asked()
+    for text in queries:
+        begun = time.perf_counter()
+        hits = model.search(text, k=k, beam=beam, min_score=min_score)
+        took = (time.perf_counter() - begun) * 1e6
+        if json_:
+            found = [{"label": h.label, "key": h.key, "name": h.name, "score": float(h.score)} for h in hits]
+            show_json({"query": text, "hits": found, "microseconds": round(took, 1)})
+        else:
+            _show(model, text, hits, took)
+
+
+def _asked() -> Iterator[str]:
+    """Queries from standard input: behind a prompt on a terminal, where an empty line or Ctrl-D ends them."""
+    if not sys.stdin.isatty():
+        for number, line in enumerate(sys.stdin.buffer):
+            yield line.decode("utf-8-sig" if number == 0 else "utf-8", "replace").rstrip("\r\n")
+        return
+    show("Type words and press Enter; an empty line ends.")
+    while True:
+        try:
+            text = input(_PROMPT)
+        except EOFError:
+            print()
+            return
+        if not text.strip():
+            return
+        yield text
+
+
+def _show(model: Any, text: str, hits: Any, took: float) -> None:
+    """The answers to one query as a table, or why there are none."""
+    if not hits:
+        show(("nothing found for " if hits.known_terms else "no known words in ") + repr(one_line(text)))
+        return
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(justify="right")
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold", style="dim")
+    for hit in hits:
+        table.add_row(f"{hit.score:.3f}", one_line(hit.name), one_line(hit.key) if hit.key != hit.name else "")
+    show(table)
+    show(f"{len(hits)} of {model.n_labels:,} labels in {took:,.0f} µs")

@@ -1,0 +1,174 @@
+"""train.py — `beamwood train`: rows with labels in, a model file out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from beamwood.cli import options as o
+from beamwood.cli.given import Given
+from beamwood.cli.output import bytes_in_words, check_free, say, show, show_json, written
+from beamwood.errors import SettingsError
+from beamwood.progress import progress_for
+
+_TEXT_PANEL = "How texts become features"
+
+
+def train(
+    data: o.Data = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The model file to write.")] = None,
+    x: o.X = None,
+    y: o.Y = None,
+    preset: Annotated[str, typer.Option(help="fast, balanced or best.")] = "balanced",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any setting, e.g. --set trees=3 --set prune=0.2; repeat."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same data, settings and seed: the same file.")] = 0,
+    threads: o.Threads = None,
+    labels_file: Annotated[
+        Path | None, typer.Option(help="A line a label, `key<TAB>name`: the names that people see.")
+    ] = None,
+    ngrams: Annotated[
+        str, typer.Option(help="Runs of words: 1, or 1-2 for pairs too.", rich_help_panel=_TEXT_PANEL)
+    ] = "1",
+    chars: Annotated[
+        str | None, typer.Option(help="Runs of letters inside words too, e.g. 3-5.", rich_help_panel=_TEXT_PANEL)
+    ] = None,
+    min_df: Annotated[
+        int, typer.Option(min=1, help="Drop terms in fewer texts than this.", rich_help_panel=_TEXT_PANEL)
+    ] = 1,
+    max_features: Annotated[
+        int | None, typer.Option(min=1, help="Keep the most frequent terms alone.", rich_help_panel=_TEXT_PANEL)
+    ] = None,
+    sublinear: Annotated[
+        bool, typer.Option("--sublinear", help="Count a term 1 + log(times) times.", rich_help_panel=_TEXT_PANEL)
+    ] = False,
+    format: o.Format = None,
+    text_column: o.TextColumn = "text",
+    labels_column: o.LabelsColumn = "labels",
+    separator: o.Separator = None,
+    skip_bad: o.SkipBad = False,
+    report: Annotated[Path | None, typer.Option(help="Write how the training went to this file, as JSON.")] = None,
+    force: o.Force = False,
+    json_: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Train a model from texts with labels, or from sparse matrices.
+
+    Example: beamwood train rows.jsonl -o model.bw --preset fast
+
+    where a line of rows.jsonl is {"text": "red wool socks", "labels": ["socks", "wool"]}.
+    """
+    if output is None:
+        raise typer.BadParameter("give the model file to write: -o model.bw")
+    given = Given(
+        data=data,
+        x=x,
+        y=y,
+        format=format,
+        text_column=text_column,
+        labels_column=labels_column,
+        separator=separator,
+        skip_bad=skip_bad,
+    )
+    check_free(output, force, stream=False)
+    check_free(report, force)
+    progress = progress_for(not (quiet or json_))
+    common = {"preset": preset, "seed": seed, "threads": threads, "progress": progress, **_settings(set_ or [])}
+    terms = {"min_df": min_df, "max_features": max_features, "sublinear_tf": sublinear}
+    if given.is_text:
+        model = _from_texts(given, labels_file, _features(ngrams, chars, terms), common)
+    else:
+        model = _from_rows(given, labels_file, common)
+    model.save(output)
+    if report is not None:
+        with written(report) as stream:
+            stream.write((json.dumps(model.report.to_dict(), indent=1) + "\n").encode())
+    _finish(model, output, given.skipped, json_)
+
+
+def _from_texts(given: Given, labels_file: Path | None, features: Any, common: dict[str, Any]) -> Any:
+    """Trains on a file of texts; a labels file names the labels that the rows have."""
+    import beamwood as bw
+    from beamwood.label_table import LabelTable
+
+    records = given.all_records()
+    if labels_file is not None:
+        table = LabelTable.from_file(labels_file)
+        common["names"] = dict(zip(table.keys, table.names, strict=True))
+    return bw.train_text(records.texts, records.labels, text=features, **common)
+
+
+def _from_rows(given: Given, labels_file: Path | None, common: dict[str, Any]) -> Any:
+    """Trains on matrices; line j of a labels file names column j of Y."""
+    import beamwood as bw
+    from beamwood.label_table import LabelTable
+
+    rows = given.rows()
+    if labels_file is not None:
+        table = LabelTable.from_file(labels_file)
+        common |= {"keys": table.keys, "names": table.names}
+    return bw.train(rows.X, rows.Y, **common)
+
+
+def _settings(words: list[str]) -> dict[str, Any]:
+    """name=value words as settings: numbers become numbers, the rest stays text."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"--set {word}: wanted NAME=VALUE, for example --set prune=0.2")
+        found[name] = _value(value)
+    for name in ("preset", "seed", "threads"):
+        if name in found:
+            raise typer.BadParameter(f"--set {name}=…: give it as --{name} {found[name]}")
+    return found
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _features(ngrams: str, chars: str | None, terms: dict[str, Any]) -> Any:
+    """The text features that the options describe: one block of words, and one of letters if wanted."""
+    from beamwood.text import TextBlock, TextFeatures
+
+    words = _range("--ngrams", ngrams)
+    if chars is None:
+        return TextFeatures(ngram_range=words, **terms)
+    letters = TextBlock(analyzer="char_wb", ngram_range=_range("--chars", chars), **terms)
+    return TextFeatures(blocks=(TextBlock(ngram_range=words, **terms), letters))
+
+
+def _range(option: str, text: str) -> tuple[int, int]:
+    low, _, high = text.partition("-")
+    try:
+        return int(low), int(high or low)
+    except ValueError:
+        raise SettingsError(f"{option} {text}: wanted a number or a range, for example 1-2") from None
+
+
+def _finish(model: Any, output: Path, skipped: int, as_json: bool) -> None:
+    """Says what was made and what to do with it."""
+    size = output.stat().st_size
+    report = model.report
+    if as_json:
+        how = {"output": str(output), "bytes": size, "skipped": skipped, "report": report.to_dict()}
+        show_json({"labels": model.n_labels, "features": model.n_features, **how})
+        return
+    if skipped:
+        say(f"note: {skipped:,} bad rows were left out")
+    show(
+        f"{output}: {model.n_labels:,} labels, {model.n_features:,} features, {bytes_in_words(size)}, "
+        f"trained on {report.rows:,} rows in {report.total_seconds:.1f} s"
+    )

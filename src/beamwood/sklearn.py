@@ -1,0 +1,282 @@
+"""sklearn.py — a scikit-learn estimator around the trainer: fits in a Pipeline and a GridSearchCV.
+
+Needs the extra: pip install 'beamwood[sklearn]'. `import beamwood` alone never imports scikit-learn.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped, unused-ignore]
+    from sklearn.utils import check_random_state  # type: ignore[import-untyped, unused-ignore]
+    from sklearn.utils.metaestimators import available_if  # type: ignore[import-untyped, unused-ignore]
+    from sklearn.utils.multiclass import (  # type: ignore[import-untyped, unused-ignore]
+        check_classification_targets,
+        type_of_target,
+        unique_labels,
+    )
+    from sklearn.utils.validation import (  # type: ignore[import-untyped, unused-ignore]
+        _check_sample_weight,
+        check_is_fitted,
+        validate_data,
+    )
+except ImportError as error:
+    raise ImportError(
+        f"beamwood.sklearn needs scikit-learn 1.6 or newer ({error}); install it with: pip install 'beamwood[sklearn]'"
+    ) from error
+
+from beamwood.model import Model, load
+from beamwood.settings import settings_for
+from beamwood.train import train
+
+_OF_SETTINGS = (
+    "branching",
+    "max_leaf",
+    "tree",
+    "trees",
+    "loss",
+    "activation",
+    "negatives",
+    "C",
+    "eps",
+    "max_iter",
+    "bias",
+    "prune",
+    "top_weights",
+)
+_LEAST, _MOST = float(np.finfo(np.float32).tiny), 1.0 - 2.0**-24  # probabilities keep off 0 and 1
+_BOUNDARY = {"sigmoid": 0.5, "log-sigmoid": math.log(0.5), "identity": 0.0}
+
+
+def _scores_are_shares(estimator: Any) -> bool:
+    """Whether scores lie between 0 and 1; an AttributeError tells scikit-learn that there is no predict_proba."""
+    activation = estimator._settings().activation
+    if activation == "identity" or activation.startswith("log-"):
+        raise AttributeError(f"activation {activation!r} gives scores that are not between 0 and 1: use decision_top")
+    return True
+
+
+class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Ranks labels with a tree of sparse linear models; for y of classes and for indicator matrices of many labels.
+
+    preset:        "fast", "balanced" or "best"; every other setting that is None is the preset's (see `Settings`).
+    beam:          nodes kept a layer in predict.
+    k:             labels at most that predict gives a row of a multi-label problem.
+    threshold:     score a label must reach there; None: what a label on the boundary scores below sure parents
+                   (0.5 for sigmoid, exp(-1) for hinge).
+    random_state:  a seed, or None for a new one in every fit.
+    n_jobs:        threads; None is one, -1 all cores. Never changes the result.
+
+    After fit: `model_` (a `Model`), `classes_`, `n_features_in_`.
+    """
+
+    def __init__(
+        self,
+        preset: str = "balanced",
+        *,
+        beam: int = 10,
+        k: int = 10,
+        threshold: float | None = None,
+        branching: int | None = None,
+        max_leaf: int | None = None,
+        tree: Any = None,
+        trees: int | None = None,
+        loss: str | None = None,
+        activation: str | None = None,
+        negatives: str | None = None,
+        C: float | None = None,
+        eps: float | None = None,
+        max_iter: int | None = None,
+        bias: float | None = None,
+        prune: float | None = None,
+        top_weights: int | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.preset = preset
+        self.beam = beam
+        self.k = k
+        self.threshold = threshold
+        self.branching = branching
+        self.max_leaf = max_leaf
+        self.tree = tree
+        self.trees = trees
+        self.loss = loss
+        self.activation = activation
+        self.negatives = negatives
+        self.C = C
+        self.eps = eps
+        self.max_iter = max_iter
+        self.bias = bias
+        self.prune = prune
+        self.top_weights = top_weights
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> XMRClassifier:
+        """Trains. y: one class a row, or a rows x labels indicator (numpy or scipy sparse)."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64))
+        Y = self._targets(X, y)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        self.model_ = train(
+            X,
+            Y,
+            self.preset,
+            seed=self._seed(),
+            threads=self._threads(),
+            progress=False,
+            row_weights=weights,
+            **self._given(),
+        )
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The best class of each row; for many labels an indicator of the kind that fit was given."""
+        if not self._multilabel(check=True):
+            labels, _ = self._topk(X, 1)
+            return self.classes_[labels[:, 0]]
+        labels, scores = self._topk(X, min(self.k, self.model_.n_labels))
+        found = (labels >= 0) & (scores >= self._threshold())
+        offsets = np.concatenate([[0], found.sum(axis=1).cumsum()])
+        answer = sp.csr_matrix(
+            (np.ones(offsets[-1], self.y_dtype_), labels[found], offsets), shape=(len(labels), self.model_.n_labels)
+        )
+        answer.sort_indices()
+        return answer if self.y_sparse_ else answer.toarray()
+
+    def decision_top(self, X: Any, k: int | None = None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """Places in `classes_` of the best k labels of each row, and their scores; padded with -1 and -inf."""
+        check_is_fitted(self)
+        return self._topk(X, self.k if k is None else k)
+
+    @available_if(_scores_are_shares)  # type: ignore[untyped-decorator, unused-ignore]
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The scores of all labels, dense: for few labels. Those of classes are scaled to a sum of 1 a row.
+
+        They rank labels; how near they are to true probabilities depends on loss and activation.
+        """
+        check_is_fitted(self)
+        labels, scores = self._topk(X, self.model_.n_labels, beam=max(self.beam, self.model_.n_labels))
+        dense = np.zeros(labels.shape, np.float64)
+        row, place = np.nonzero(labels >= 0)
+        dense[row, labels[row, place]] = scores[row, place]
+        dense = np.clip(dense, _LEAST, _MOST)
+        if self._multilabel():
+            return dense
+        shares: npt.NDArray[np.float64] = dense / dense.sum(axis=1, keepdims=True)
+        return shares
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect of it."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: the model travels as the bytes of its own, checked file."""
+        state = dict(super().__getstate__())
+        if isinstance(state.get("model_"), Model):
+            state["model_"] = _file_bytes(state["model_"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Reads those bytes as `load` does, every checksum compared."""
+        state = dict(state)
+        if isinstance(state.get("model_"), bytes):
+            state["model_"] = _model_of(state["model_"])
+        super().__setstate__(state)
+
+    def _targets(self, X: Any, y: Any) -> sp.csr_matrix:
+        """y as rows x labels; sets classes_ and how predict must answer."""
+        if y is None:
+            raise ValueError("XMRClassifier requires y to be passed, but the target y is None")
+        if not sp.issparse(y):
+            y = np.asarray(y)
+            if y.ndim == 2 and y.shape[1] == 1:
+                y = _as_column(y)
+        check_classification_targets(y)
+        if y.shape[0] != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows and y {y.shape[0]}: give one row of y a row of X")
+        self.y_sparse_ = bool(sp.issparse(y))
+        kind = type_of_target(y, input_name="y")
+        if kind == "multilabel-indicator":
+            self.y_dtype_ = y.dtype
+            self.classes_ = np.arange(y.shape[1])
+            return sp.csr_matrix(y, dtype=np.float32)
+        if y.ndim != 1:
+            raise ValueError(f"y is {kind}: give one class a row, or an indicator matrix of rows x labels")
+        self.y_dtype_ = None
+        self.classes_ = unique_labels(y)
+        places = np.searchsorted(self.classes_, y)
+        ones = np.ones(len(y), np.float32)
+        return sp.csr_matrix((ones, places, np.arange(len(y) + 1)), shape=(len(y), len(self.classes_)))
+
+    def _topk(self, X: Any, k: int, beam: int | None = None) -> tuple[Any, Any]:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64), reset=False)
+        return self.model_.topk(X, k=k, beam=self.beam if beam is None else beam, threads=self._threads())
+
+    def _multilabel(self, check: bool = False) -> bool:
+        if check:
+            check_is_fitted(self)
+        return self.y_dtype_ is not None
+
+    def _given(self) -> dict[str, Any]:
+        return {name: value for name in _OF_SETTINGS if (value := getattr(self, name)) is not None}
+
+    def _settings(self) -> Any:
+        return settings_for(self.preset, **self._given())
+
+    def _threshold(self) -> float:
+        if self.threshold is not None:
+            return self.threshold
+        activation = self._settings().activation
+        if activation in _BOUNDARY:
+            return _BOUNDARY[activation]
+        return -1.0 if activation.startswith("log-") else math.exp(-1.0)
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _threads(self) -> int:
+        every = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if self.n_jobs is None:
+            return 1
+        return self.n_jobs if self.n_jobs > 0 else max(1, every + 1 + self.n_jobs)
+
+
+def _as_column(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A column of classes as the row that was meant, with scikit-learn's own warning."""
+    from sklearn.utils.validation import column_or_1d  # type: ignore[import-untyped, unused-ignore]
+
+    flat: npt.NDArray[Any] = column_or_1d(y, warn=True)
+    return flat
+
+
+def _file_bytes(model: Model) -> bytes:
+    """The file of a model, as bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.bw")
+        model.save(path)
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def _model_of(data: bytes) -> Model:
+    """The inverse."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.bw")
+        with open(path, "wb") as file:
+            file.write(data)
+        return load(path, memory="read", verify=True)

@@ -1,0 +1,68 @@
+"""Writes the golden model of a format version and its answers. Run it only while that version is unreleased:
+
+python tests/golden/make_golden.py tests/golden/format-1
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+import beamwood as bw
+
+ASKS = ((1, 1), (5, 2), (10, 10), (60, 40))
+
+
+def layer(features: int, parent: list[int], seed: int, **more: object) -> bw.Layer:
+    """A layer of round numbers that any program writes the same way."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    nodes = len(parent)
+    dense = np.where(rng.random((features, nodes)) < 0.4, rng.integers(-64, 65, (features, nodes)) / 32, 0)
+    return bw.Layer(sp.csc_array(dense.astype(np.float32)), np.array(parent), **more)  # type: ignore[arg-type]
+
+
+def golden_model() -> bw.Model:
+    """Two trees with early leaves, one narrow and one wide chunk, biases, moved nodes, keys and names, a hash index."""
+    labels = 45
+    narrow = [
+        layer(16, [0] * 4, 1, label=np.array([-1, 44, -1, -1]), bias=np.array([0.5, -1, 0, 0.25], np.float32)),
+        layer(16, [(0, 2, 3)[7 * i % 3] for i in range(44)], 2, label=np.arange(44)[::-1].copy()),
+    ]
+    wide = [layer(16, [0] * labels, 3, bias=np.linspace(-2, 2, labels, dtype=np.float32))]
+    form = {
+        "activation": "hinge-2",
+        "keys": [f"key-{i}" for i in range(labels)],
+        "names": [f"naïve 靴下 {i % 7}" for i in range(labels)],
+        "settings": {"note": "golden"},
+    }
+    trees = [bw.Model.from_layers(tree, **form) for tree in (narrow, wide)]  # type: ignore[arg-type]
+    return bw.Model.from_trees(trees).using(matcher="hash")
+
+
+def golden_queries() -> sp.csr_array:
+    """A full row, sparse rows and an empty one."""
+    rng = np.random.Generator(np.random.PCG64(9))
+    dense = np.where(rng.random((6, 16)) < 0.5, rng.integers(-32, 33, (6, 16)) / 16, 0).astype(np.float32)
+    dense[0] = 1
+    dense[5] = 0
+    return sp.csr_array(dense)
+
+
+def answers(model: bw.Model) -> list[dict[str, object]]:
+    """Labels and the bits of the scores for every question."""
+    found = []
+    for k, beam in ASKS:
+        labels, scores = model.topk(golden_queries(), k, beam)
+        bits = [[f"{bit:08x}" for bit in row] for row in scores.view(np.uint32).tolist()]
+        found.append({"k": k, "beam": beam, "labels": labels.tolist(), "score_bits": bits})
+    return found
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    golden_model().save(folder / "model.bw")
+    (folder / "answers.json").write_text(json.dumps(answers(golden_model())) + "\n")

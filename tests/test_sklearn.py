@@ -1,0 +1,172 @@
+"""The scikit-learn estimator: scikit-learn's own checks, pipelines, pickles."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_multilabel_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from training import random_problem
+
+import beamwood as bw
+from beamwood.sklearn import XMRClassifier
+
+_NEAR = (
+    "the solver stops near the optimum (eps) and visits rows in an order of its own, so a row given twice and a row of "
+    "weight two end near the same weights, not on them: see test_weights_count_as_repeated_rows_near_the_optimum"
+)
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": _NEAR,
+    "check_sample_weight_equivalence_on_sparse_data": _NEAR,
+    "check_non_transformer_estimators_n_iter": "max_iter bounds the solver of every node; no one number is n_iter_",
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*left out of training", "ignore:.*have no row", "ignore:invalid value encountered")
+@parametrize_with_checks(
+    [XMRClassifier("fast"), XMRClassifier(loss="logistic", activation="sigmoid")],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+)
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def fitted_on_many_labels(sparse: bool = True) -> tuple[XMRClassifier, Any, Any]:
+    X, Y = random_problem(200, 60, 30, seed=0)
+    Y = Y.astype(np.int64)
+    Y = Y if sparse else Y.toarray()
+    return XMRClassifier("fast").fit(X, Y), X, Y
+
+
+def test_fits_the_same_model_as_train() -> None:
+    estimator, X, Y = fitted_on_many_labels()
+    model = bw.train(X, Y, preset="fast", progress=False)
+    for found, wanted in zip(estimator.decision_top(X, 5), model.topk(X, k=5), strict=True):
+        assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_predict_answers_in_the_kind_it_was_given(sparse: bool) -> None:
+    estimator, X, Y = fitted_on_many_labels(sparse)
+    P = estimator.predict(X)
+    assert sp.issparse(P) == sparse
+    assert P.shape == Y.shape
+    assert P.dtype == Y.dtype
+    _, scores = estimator.decision_top(X)
+    dense = P.toarray() if sparse else P
+    assert dense.sum() == (scores >= np.exp(-1.0)).sum()
+    assert estimator.set_params(threshold=2.0).predict(X).sum() == 0
+
+
+def test_classes_may_be_strings() -> None:
+    X = sp.csr_matrix(np.eye(6, dtype=np.float32))
+    y = np.array(["cat", "dog", "cat", "dog", "cat", "dog"])
+    estimator = XMRClassifier("fast").fit(X, y)
+    assert estimator.predict(X).tolist() == y.tolist()
+    assert estimator.classes_.tolist() == ["cat", "dog"]
+    assert estimator.score(X, y) == 1.0
+
+
+def test_learns_digits() -> None:
+    X, y = load_digits(return_X_y=True)
+    X = X / 16
+    estimator = XMRClassifier("fast", branching=4, max_leaf=4, prune=0.0, C=10.0).fit(X[:1200], y[:1200])
+    assert estimator.score(X[1200:], y[1200:]) > 0.85
+    shares = estimator.predict_proba(X[1200:])
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:.*left out of training")
+def test_predict_proba_of_many_labels_holds_their_scores() -> None:
+    X, Y = make_multilabel_classification(n_samples=100, n_classes=6, random_state=0)
+    estimator = XMRClassifier("fast").fit(X, Y)
+    scores = estimator.predict_proba(X)
+    assert scores.shape == Y.shape
+    _, best = estimator.decision_top(X, 1)
+    np.testing.assert_allclose(scores.max(axis=1), best[:, 0], atol=1e-7)
+
+
+@pytest.mark.parametrize("activation", ["identity", "log-hinge-2"])
+def test_there_is_no_predict_proba_where_scores_are_no_shares(activation: str) -> None:
+    estimator = XMRClassifier("fast", activation=activation)
+    assert not hasattr(estimator, "predict_proba")
+    X, Y = random_problem(80, 20, 6, seed=3)
+    assert estimator.fit(X, Y.astype(int)).predict(X).shape == Y.shape
+
+
+def test_a_pickle_holds_the_models_file_and_gives_the_same_bits(tmp_path: Any) -> None:
+    estimator, X, _ = fitted_on_many_labels()
+    estimator.model_.save(tmp_path / "m.bw")
+    data = pickle.dumps(estimator)
+    assert (tmp_path / "m.bw").read_bytes() in data
+    again = pickle.loads(data)
+    for found, wanted in zip(again.decision_top(X), estimator.decision_top(X), strict=True):
+        assert found.tobytes() == wanted.tobytes()
+
+
+def test_a_damaged_pickle_is_refused() -> None:
+    estimator, _, _ = fitted_on_many_labels()
+    state = estimator.__getstate__()
+    state["model_"] = state["model_"][:-100] + b"\x55" * 100
+    with pytest.raises(bw.FormatError):
+        XMRClassifier().__setstate__(state)
+
+
+def test_clones_and_works_in_a_pipeline_and_a_grid_search() -> None:
+    texts = ["a cat", "the cat sleeps", "cat and dog", "a hammer", "hammer and nail", "the nail"] * 3
+    y = [0, 0, 0, 1, 1, 1] * 3
+    pipeline = make_pipeline(TfidfVectorizer(), XMRClassifier("fast"))
+    search = GridSearchCV(clone(pipeline), {"xmrclassifier__C": [0.1, 1.0], "xmrclassifier__trees": [1, 2]}, cv=3)
+    assert search.fit(texts, y).score(texts, y) == 1.0
+    assert clone(XMRClassifier(C=3.0)).get_params()["C"] == 3.0
+
+
+def test_weights_count_as_repeated_rows_near_the_optimum() -> None:
+    X, Y = random_problem(60, 20, 8, seed=2)
+    twice = np.r_[np.arange(60), np.arange(30)]
+    weights = np.where(np.arange(60) < 30, 2.0, 1.0)
+    near = XMRClassifier("fast", eps=1e-6, max_iter=10_000, prune=0.0)
+    repeated = clone(near).fit(X[twice], Y[twice]).predict_proba(X)
+    weighted = clone(near).fit(X, Y, sample_weight=weights).predict_proba(X)
+    np.testing.assert_allclose(weighted, repeated, atol=2e-3)
+
+
+def test_threads_do_not_change_the_result() -> None:
+    X, Y = random_problem(200, 60, 30, seed=2)
+    one, two = (XMRClassifier("fast", n_jobs=n).fit(X, Y).decision_top(X) for n in (None, -1))
+    assert one[1].tobytes() == two[1].tobytes()
+
+
+def test_random_state_may_be_none_or_a_generator() -> None:
+    X, Y = random_problem(60, 20, 8, seed=2)
+    for state in (None, np.random.RandomState(3)):
+        XMRClassifier("fast", random_state=state).fit(X, Y)
+
+
+def test_clear_errors() -> None:
+    X, Y = random_problem(40, 20, 8, seed=0)
+    with pytest.raises(NotFittedError):
+        XMRClassifier().predict(X)
+    with pytest.raises(bw.SettingsError, match="did you mean"):
+        XMRClassifier(loss="hinges").fit(X, Y)
+    with pytest.raises(ValueError, match="one row of y a row of X"):
+        XMRClassifier().fit(X, Y[:5])
+    with pytest.raises(ValueError, match="multiclass-multioutput"):
+        XMRClassifier().fit(X, np.arange(80).reshape(40, 2) % 5)
+
+
+def test_says_what_to_install_when_scikit_learn_is_missing() -> None:
+    code = "import sys; sys.modules['sklearn'] = None; import beamwood; import beamwood.sklearn"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "pip install 'beamwood[sklearn]'" in found.stderr
