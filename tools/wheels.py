@@ -1,8 +1,8 @@
 """wheels.py — this source tree in, a source distribution and tested manylinux wheels in dist/ out.
 
-Takes every CPython from 3.10 on that it finds on PATH or among pyenv's versions: 3.10 and 3.11 get wheels of their own,
-all later ones share one of the stable ABI. Wheels are built from the source distribution, brought under a manylinux tag
-by auditwheel, installed in clean environments and tried. Work files are in build/wheels.
+Takes every CPython from 3.10 on that it finds on PATH or among pyenv's versions: 3.10 and 3.11 get a wheel of their
+own, all later ones share one of the stable ABI. Wheels are built from the source distribution, brought under a
+manylinux tag by auditwheel, installed in clean environments and tried. Work files are in build/wheels.
 
     python tools/wheels.py [--only 3.11 …]
 """
@@ -99,7 +99,8 @@ def source_distribution(tools: Path) -> Path:
 def built(it: Interpreter, sdist: Path, tools: Path) -> Path:
     """A wheel from the source distribution, under its manylinux tag."""
     raw = WORK / f"raw-{it.tag}"
-    pip(environment(it.path, f"build-{it.tag}"), "wheel", "--no-deps", "--wheel-dir", str(raw), str(sdist))
+    portable = "--config-settings=cmake.define.BEAMWOOD_PORTABLE=ON"
+    pip(environment(it.path, f"build-{it.tag}"), "wheel", "--no-deps", portable, "--wheel-dir", str(raw), str(sdist))
     (wheel,) = raw.glob("*.whl")
     if f"-{it.tag}-" not in wheel.name:
         fail(f"{wheel.name} should be a {it.tag} wheel")

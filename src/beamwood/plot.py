@@ -7,8 +7,9 @@ write a figure with `figure.savefig("tree.png")`, or let a notebook show it.
 from __future__ import annotations
 
 import io
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 try:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 except ImportError as error:
     raise ImportError(f"plots need matplotlib ({error}); install it with: pip install 'beamwood[plot]'") from error
 
@@ -90,8 +91,13 @@ def plot_tree(model: Model) -> Drawing:
         reach = [means - [layer.fewest for layer in layers], [layer.most for layer in layers] - means]
         axes[1].errorbar(places, means, reach, fmt="o", markersize=5, capsize=3, color=colour, elinewidth=1.2)
         axes[2].bar(places, [layer.nonzeros for layer in layers], width, color=colour)
-    for panel, title in zip(axes, ("nodes", "children of a node above", "non-zero weights"), strict=True):
-        _count_axis(panel)
+    _count_axis(axes[0], [layer.nodes for layers in trees for layer in layers])
+    _count_axis(axes[2], [layer.nonzeros for layers in trees for layer in layers])
+    axes[1].set_ylim(bottom=0)
+    axes[1].yaxis.set_major_locator(MaxNLocator(integer=True))
+    for panel, title in zip(
+        axes, ("nodes", "children of a parent: mean, fewest to most", "non-zero weights"), strict=True
+    ):
         panel.set_ylabel(title)
         panel.set_xlabel("layer, 1 is the top")
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -108,8 +114,8 @@ def plot_report(report: Report | None) -> Drawing:
         raise DataError("There is no report: a model has one only in the process that trained it. Use model.report.")
     seconds: dict[str, float] = {}
     for stage, taken in report.seconds:
-        name = re.sub(r" \d+/\d+(?=$|,)", "", stage) if report.settings.get("trees", 1) > 1 else stage
-        name = re.sub(r"(layer \d+)/\d+", r"\1", name)
+        name = re.sub(r"(layer \d+)/\d+$", r"\1", stage)  # "weights 2/3, layer 1/4": tree 2 of 3, layer 1 of 4
+        name = re.sub(r" \d+/\d+", "", name)
         seconds[name] = seconds.get(name, 0.0) + taken
     figure, (panel,) = _panels(1, height=1.3 + 0.34 * len(seconds), width=7.5)
     bars = panel.barh(list(seconds), list(seconds.values()), color=_COLOURS[0], height=0.68)
@@ -148,13 +154,13 @@ def plot_beam(
     left.set_ylabel("precision, percent")
     right.plot(places, curve.median, "o-", color=_COLOURS[2], label="median query")
     right.plot(places, curve.slowest, "o:", color=_COLOURS[2], alpha=0.6, label="slowest of a hundred")
-    right.set_ylabel("microseconds a query, one at a time")
+    right.set_ylabel("microseconds a query")
     right.set_ylim(bottom=0)
     for panel in (left, right):
         panel.set_xlabel("beam, nodes kept a layer")
         panel.set_xticks(places, [f"{beam:,}" for beam in curve.beams])
         panel.legend(frameon=False, fontsize=9)
-    _title(figure, f"{model.n_labels:,} labels, latency over {curve.queries:,} queries")
+    _title(figure, f"{model.n_labels:,} labels, latency of {curve.queries:,} queries asked one at a time")
     return figure
 
 
@@ -171,8 +177,8 @@ def measure_beams(
 ) -> BeamCurve:
     """The numbers behind `plot_beam`.
 
-    Precision is over all rows of X, answered in one batch by `threads` threads. Latency is the engine's own time for a
-    query, of up to `queries` rows asked one at a time on one thread; each row counts with its median over the rounds.
+    Precision is over all rows of X, answered in one batch by `threads` threads. Latency is the engine's own time for
+    one query, of up to `queries` rows asked one at a time on one thread; each row counts with its median over rounds.
     """
     beams = tuple(positive(beam, "beam") for beam in beams)
     if not beams:
@@ -219,19 +225,20 @@ def _title(figure: Figure, text: str) -> None:
 def _places(layers: int, number: int, of: int) -> tuple[npt.NDArray[np.float64], float]:
     """Where the bars of one of several trees stand, and how wide they are."""
     width = 0.7 / of
-    places = np.arange(1, layers + 1, dtype=np.float64)
-    return places + (number - (of - 1) / 2) * width, width * 0.92
+    return np.arange(1, layers + 1, dtype=np.float64) + (number - (of - 1) / 2) * width, width * 0.92
 
 
-def _count_axis(panel: Axes) -> None:
-    """Counts on a logarithmic axis, written 1, 20, 3k, 4M."""
+def _count_axis(panel: Axes, counts: Sequence[int]) -> None:
+    """Counts on a logarithmic axis of whole decades, written 1, 10, 1k, 10M."""
+    least, most = min((count for count in counts if count), default=1), max([*counts, 1])
     panel.set_yscale("log")
-    shortened: Callable[[float, Any], str] = lambda value, _: _short(value)  # noqa: E731
-    panel.yaxis.set_major_formatter(FuncFormatter(shortened))
+    panel.set_ylim(10 ** math.floor(math.log10(least * 0.9)), 10 ** math.ceil(math.log10(most * 1.05)))
+    panel.yaxis.set_major_locator(LogLocator())
+    panel.yaxis.set_major_formatter(FuncFormatter(_short))
     panel.yaxis.set_minor_locator(NullLocator())
 
 
-def _short(value: float) -> str:
+def _short(value: float, _: Any = None) -> str:
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"
