@@ -130,18 +130,14 @@ inline float leaf_score(Path path, float score) noexcept {
 // left out unscored. It only has to be low enough, so it is taken with some slack, and the C library will do.
 inline double lowest_z(const Activation& a, float parent, float bar, bool leaf) noexcept {
   constexpr double kSlack = 1e-5, kAnything = -std::numeric_limits<double>::infinity();
-  double loss; // the most that -log(activation) may be
-  if (a.path == Path::product) {
-    if (!(bar > 0.0f) || !(parent > 0.0f)) return kAnything;
-    loss = std::log(static_cast<double>(parent) / static_cast<double>(bar)) + kSlack;
-  } else if (a.path == Path::last) {
-    return kAnything;
-  } else {
-    const double target =
-        leaf && a.path == Path::log_exp ? std::log(static_cast<double>(bar)) : static_cast<double>(bar);
-    const double size = std::abs(target) + std::abs(static_cast<double>(parent));
-    loss = static_cast<double>(parent) - target + kSlack * (1.0 + size);
-  }
+  constexpr float kCoarse = 1e-37f; // below it float32 rounds by far more than the slack
+  const bool shown_as_exp = leaf && a.path == Path::log_exp;
+  if (a.path == Path::last || ((a.path == Path::product || shown_as_exp) && !(bar > kCoarse))) return kAnything;
+  const double above = a.path == Path::product ? std::log(static_cast<double>(parent)) : static_cast<double>(parent);
+  const double target =
+      a.path == Path::product || shown_as_exp ? std::log(static_cast<double>(bar)) : static_cast<double>(bar);
+  // The most that -log(activation) may be.
+  double loss = above - target + kSlack * (1.0 + std::abs(above) + std::abs(target));
   if (!(loss < 1e30)) return kAnything;
   loss = std::max(loss, kSlack);
   if (a.kind == ActivationKind::hinge || a.kind == ActivationKind::log_hinge) {
