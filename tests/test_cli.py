@@ -505,6 +505,34 @@ def test_process_on_a_terminal_without_unicode(shop: Path) -> None:
         assert subprocess.run(line, capture_output=True, check=False, env=plain).returncode == 0
 
 
+def test_process_search_asks_at_a_terminal(shop: Path) -> None:
+    ours, theirs = os.openpty()
+    words = command("search", shop / "shop.bw", "-k", "1")
+    process = subprocess.Popen(words, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    os.write(ours, b"boots\nzeppelin\n\n")
+    out, said = process.communicate(timeout=60)
+    os.close(ours)
+    os.close(theirs)
+    assert (process.returncode, said) == (0, b"")
+    assert b"search> " in out
+    assert b"boots" in out
+    assert b"no known words in 'zeppelin'" in out
+
+
+def test_process_ctrl_c_at_the_prompt(shop: Path) -> None:
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        command("search", shop / "shop.bw"), stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.readline()  # it has said what to do, and asks
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    os.close(ours)
+    os.close(theirs)
+    assert (process.returncode, said) == (130, b"stopped\n")
+
+
 def test_process_completion_for_the_shell() -> None:
     environment = {**os.environ, "_BEAMWOOD_COMPLETE": "complete_bash", "COMP_WORDS": "beamwood ", "COMP_CWORD": "1"}
     found = subprocess.run(command(), capture_output=True, text=True, check=False, env=environment)

@@ -22,8 +22,7 @@ using AnyIndex = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 
 bool consistent(const LayerShape& shape, std::uint32_t parents) {
   return shape.child_start.size() == static_cast<std::size_t>(parents) + 1 && shape.child_start.front() == 0 &&
-         shape.child_start.back() == shape.nodes &&
-         (shape.label.empty() || shape.label.size() == shape.nodes) &&
+         shape.child_start.back() == shape.nodes && (shape.label.empty() || shape.label.size() == shape.nodes) &&
          (shape.bias.empty() || shape.bias.size() == shape.nodes);
 }
 

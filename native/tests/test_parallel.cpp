@@ -37,7 +37,9 @@ TEST(a_call_can_be_interrupted) {
   Workers workers{2, [] { return true; }};
   bool caught = false;
   try {
-    parallel_for(workers, 1u << 20, [](std::size_t, unsigned) {});
+    // Tasks that take their time: the caller asks between its own, and must get to one before the helper is through.
+    parallel_for(workers, 20000,
+                 [](std::size_t, unsigned) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
   } catch (const Interrupted&) {
     caught = true;
   }

@@ -137,7 +137,8 @@ inline double lowest_z(const Activation& a, float parent, float bar, bool leaf) 
   } else if (a.path == Path::last) {
     return kAnything;
   } else {
-    const double target = leaf && a.path == Path::log_exp ? std::log(static_cast<double>(bar)) : static_cast<double>(bar);
+    const double target =
+        leaf && a.path == Path::log_exp ? std::log(static_cast<double>(bar)) : static_cast<double>(bar);
     const double size = std::abs(target) + std::abs(static_cast<double>(parent));
     loss = static_cast<double>(parent) - target + kSlack * (1.0 + size);
   }
