@@ -134,7 +134,7 @@ $(VENV)/.docs: $(VENV)/.tools pyproject.toml | $(VENV)/.package
 docs: $(VENV)/.docs
 	$(call say,documentation)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
-	@echo "open build/site/index.html"
+	@echo "open build/site/index.html; for the search box: $(PYTHON) -m http.server -d build/site"
 
 wheels:
 	@tools/machine "$(PYTHON)" "$(CXX)"

@@ -114,6 +114,8 @@ def built(it: Interpreter, sdist: Path, tools: Path) -> Path:
         names = archive.namelist()
     if strays := [name for name in names if not name.startswith(("beamwood/", "beamwood-"))]:
         fail(f"{fixed.name} holds {strays[0]}; only beamwood/ belongs in it")
+    for older in DIST.glob(f"*-{it.tag}-*.whl"):
+        older.unlink()
     shutil.copy2(fixed, DIST / fixed.name)
     say(f"{fixed.name}: {fixed.stat().st_size / 2**20:.1f} MB, {len(names)} files")
     return DIST / fixed.name

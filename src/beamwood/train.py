@@ -42,10 +42,20 @@ def train(
 ) -> Model:
     """Trains a model that ranks labels for sparse rows.
 
-    X: rows x features and Y: rows x labels, anything scipy can make CSR of. A value of Y says how much that
-    label matters for that row; row_weights say how much whole rows matter. Any field of `Settings` can be
-    given as a keyword and wins over the preset. The result depends on the data, the settings and the seed,
-    not on `threads`.
+    Any field of `Settings` can be given as a keyword and wins over the preset. The result depends on the data, the
+    settings and the seed, not on the number of threads.
+
+    X:                rows x features, anything scipy can make CSR of.
+    Y:                rows x labels; a value says how much that label matters for that row, 1 is usual.
+    preset:           "fast", "balanced" or "best".
+    seed:             what randomness starts from.
+    threads:          how many to use; None: all cores.
+    progress:         show a progress bar.
+    row_weights:      how much whole rows matter, one number a row.
+    label_features:   rows that describe the labels themselves; they are then clustered by these too.
+    negatives_matrix: rows x labels that a row must learn to tell from its own, for negatives="user".
+    names, keys:      what people read for each label, and the unique string that names it (default: the name).
+    max_memory:       bytes that training may take; None: what the machine has free.
     """
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
@@ -99,10 +109,14 @@ def train_text(
     progress: bool | Progress = True,
     **settings: Any,
 ) -> Model:
-    """Trains a model that ranks labels for texts: `labels` holds, for each text, a list of label keys.
+    """Trains a model that ranks labels for texts. It then answers `model.search("some text")`.
 
-    names: what people read for a key, where that is not the key itself. The text features become part of the model,
-    which then answers `model.search("some text")`. Everything else as in `train`.
+    The text features become part of the model. What is not listed here is as in `train`.
+
+    texts:  the texts to learn from.
+    labels: for each text a list of label keys.
+    text:   how texts become features; None: single words, weighed by TF-IDF.
+    names:  what people read for a key, where that is not the key itself.
     """
     if len(texts) != len(labels):
         raise DataError(f"there are {len(texts):,} texts and {len(labels):,} lists of labels; give one list a text")
