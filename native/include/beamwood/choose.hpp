@@ -24,9 +24,10 @@ struct BlockStatistics {
 inline double cost_of(Matcher matcher, const BlockStatistics& s) noexcept {
   const double small = std::min(s.rows, s.query_nonzeros), large = std::max(s.rows, s.query_nonzeros);
   const double shared = std::max(1.0, s.blocks / std::max(1.0, s.chunks)); // blocks that meet the same support
+  constexpr double kCold = 4 << 20; // rows of a layer beyond which searched lines come from memory, not from a cache
   switch (matcher) {
   case Matcher::march: return std::min(1.5 * (s.rows + s.query_nonzeros), 15.0 * small + 0.15 * large);
-  case Matcher::binary: return 0.9 * small * std::log2(large + 1.0);
+  case Matcher::binary: return (s.rows * s.chunks > kCold ? 1.3 : 0.9) * small * std::log2(large + 1.0);
   case Matcher::hash: return 11.0 * s.query_nonzeros;
   case Matcher::dense: return 1.2 * s.query_nonzeros + 2.0 * s.rows / shared;
   }
