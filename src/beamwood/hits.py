@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from beamwood.errors import DataError
 
 
 class Hit(NamedTuple):
@@ -26,3 +28,20 @@ class Hits(list[Hit]):
     def __repr__(self) -> str:
         """The list, or why there is none."""
         return super().__repr__() if self or self.known_terms else "[] (no known words)"
+
+
+def checked_text(text: object) -> str:
+    """A string that native code can read: lone surrogates, which UTF-8 does not have, become replacement characters."""
+    if not isinstance(text, str):
+        raise DataError(f"The text is a {type(text).__name__}. A string is wanted; for many texts use search_many.")
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def hits_above(found: list[Any], min_score: float | None, known_terms: int) -> Hits:
+    """The hits that score at least min_score."""
+    hits = Hits(map(Hit._make, found), known_terms)
+    if min_score is not None:
+        hits[:] = [hit for hit in hits if hit.score >= min_score]
+    return hits

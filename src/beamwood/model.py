@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -14,6 +13,7 @@ import scipy.sparse as sp
 
 from beamwood import _core, store
 from beamwood.activations import Activation
+from beamwood.arguments import MOST, cores, positive
 from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of
 from beamwood.engine import (
     WEIGHT_FIELDS,
@@ -28,71 +28,15 @@ from beamwood.engine import (
     threaded_forest,
 )
 from beamwood.errors import DataError, FormatError, SettingsError
-from beamwood.hits import Hit, Hits
+from beamwood.hits import Hits, checked_text, hits_above
 from beamwood.layers import Layer
 from beamwood.rows import is_sparse
-from beamwood.strings import StringTable
+from beamwood.shape import Shape
+from beamwood.strings import StringTable, native_strings, string_sections
 from beamwood.text import FittedText
 
 Labels = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
-
-MOST = 2**31 - 1  # of k, beam and threads
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The numbers that a model's arrays are read with. Saved in its file."""
-
-    features: int
-    labels: int
-    activation: Activation
-    trees: tuple[TreeSize, ...]
-    settings: dict[str, Any] = field(default_factory=dict)
-    text: dict[str, Any] | None = None  # how texts become features; the vocabulary is among the arrays
-
-    def describe(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return {
-            "features": self.features,
-            "labels": self.labels,
-            "activation": self.activation.name,
-            "path": self.activation.path,
-            "trees": [{"nodes": list(tree.nodes), "nonzeros": list(tree.nonzeros)} for tree in self.trees],
-            "settings": self.settings,
-            "text": self.text,
-        }
-
-    @classmethod
-    def read(cls, meta: dict[str, Any]) -> Shape:
-        """From the description in a file, which may be damaged."""
-        try:
-            model = meta["model"]
-            trees = tuple(
-                TreeSize(tuple(map(_count, t["nodes"])), tuple(map(_count, t["nonzeros"]))) for t in model["trees"]
-            )
-            activation = Activation.parse(model["activation"], model["path"])
-            shape = cls(
-                _count(model["features"]),
-                _count(model["labels"]),
-                activation,
-                trees,
-                dict(model["settings"]),
-                model["text"],
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
-        if not trees or not all(tree.nodes for tree in trees):
-            raise FormatError(
-                "The model's description is damaged (a tree without layers). Get a fresh copy of the file."
-            )
-        return shape
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 2**32:
-        raise ValueError(f"{value!r} is not a count")
-    return value
 
 
 class Model:
@@ -118,7 +62,7 @@ class Model:
         self._native_keys, self._native_names = native_strings(self._keys), native_strings(self._names)
         self._text = None if shape.text is None else text_of(shape, sections)
         if layout == "column":
-            forest = column_forest(parts, forest, self._engine.matcher == "hash", _cores())
+            forest = column_forest(parts, forest, self._engine.matcher == "hash", cores())
         self._searcher = Searcher(self._engine, layout, forest, shape.features)
 
     @classmethod
@@ -185,7 +129,7 @@ class Model:
             if not layers:
                 raise DataError("A tree needs at least one layer; the list of layers is empty.")
             features = int(layers[0].weights.shape[0]) if is_sparse(layers[0].weights) else 0
-            arrays, size, labels = build_tree(layers, number, features, _cores())
+            arrays, size, labels = build_tree(layers, number, features, cores())
             sections |= arrays
             sizes.append(size)
         sections |= string_sections(names, keys, labels)
@@ -222,9 +166,9 @@ class Model:
         )
         sections = self._sections
         if engine.layout == "threaded" and not parts.has("root"):
-            sections = sections | thread_sections(parts, self._chunked, _cores())
+            sections = sections | thread_sections(parts, self._chunked, cores())
         elif engine.matcher == "hash" and engine.layout in ("auto", "chunk") and not parts.has("index"):
-            sections = sections | index_sections(parts, _cores())
+            sections = sections | index_sections(parts, cores())
         return Model(self._shape, sections, engine, self.report)
 
     @overload
@@ -410,22 +354,14 @@ class Model:
         return f"<beamwood.Model: {size}, {trees}, {shape.activation.name}>"
 
 
-def string_sections(names: Sequence[str] | None, keys: Sequence[str] | None, labels: int) -> Sections:
-    """The tables of keys and names; names that are the keys are stored once."""
-    for what, strings in (("names", names), ("keys", keys)):
-        if strings is not None and len(strings) != labels:
-            raise DataError(f"There are {len(strings):,} {what} but {labels:,} labels. One for each label is wanted.")
-    if keys is None:
-        return {} if names is None else StringTable.of(names, "name", searchable=True).arrays("keys")
-    sections = StringTable.of(keys, "key", searchable=True).arrays("keys")
-    if names is not None:
-        sections |= StringTable.of(names, "name", searchable=False).arrays("names")
-    return sections
+def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> Model:
+    """A model from its file, ready at once: the file is mapped and read where queries lead.
 
-
-def native_strings(table: StringTable | None) -> Any:
-    """The table as native code reads it."""
-    return None if table is None else _core.Strings(table.blob, table.offsets)
+    memory: "map" shares the file's pages with other processes; "read" copies it; "huge" copies it into huge pages.
+    verify: read everything once and compare checksums.
+    """
+    arrays, meta = store.load(path, memory, verify)
+    return Model(Shape.read(meta), arrays)
 
 
 def text_of(shape: Shape, sections: Sections) -> FittedText:
@@ -438,46 +374,3 @@ def text_of(shape: Shape, sections: Sections) -> FittedText:
             "copy of the file."
         )
     return fitted
-
-
-def checked_text(text: object) -> str:
-    """A string that native code can read: lone surrogates, which UTF-8 does not have, become replacement characters."""
-    if not isinstance(text, str):
-        raise DataError(f"The text is a {type(text).__name__}. A string is wanted; for many texts use search_many.")
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-
-
-def hits_above(found: list[Any], min_score: float | None, known_terms: int) -> Hits:
-    """The hits that score at least min_score."""
-    hits = Hits(map(Hit._make, found), known_terms)
-    if min_score is not None:
-        hits[:] = [hit for hit in hits if hit.score >= min_score]
-    return hits
-
-
-def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> Model:
-    """A model from its file, ready at once: the file is mapped and read where queries lead.
-
-    memory: "map" shares the file's pages with other processes; "read" copies it; "huge" copies it into huge pages.
-    verify: read everything once and compare checksums.
-    """
-    arrays, meta = store.load(path, memory, verify)
-    return Model(Shape.read(meta), arrays)
-
-
-def positive(value: Any, name: str) -> int:
-    """A whole number from 1 on that the core can count with."""
-    wrong = SettingsError(f"{name}={value!r}. A whole number from 1 to {MOST:,} is wanted.")
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise wrong from None
-    if not 1 <= number <= MOST or isinstance(value, bool):
-        raise wrong
-    return number
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

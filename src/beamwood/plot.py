@@ -23,10 +23,11 @@ try:
 except ImportError as error:
     raise ImportError(f"plots need matplotlib ({error}); install it with: pip install 'beamwood[plot]'") from error
 
+from beamwood.arguments import positive
 from beamwood.build import layer_name
 from beamwood.errors import DataError, SettingsError
 from beamwood.metrics import evaluate
-from beamwood.model import Model, positive
+from beamwood.model import Model
 from beamwood.report import Report
 from beamwood.rows import as_csr
 

@@ -118,3 +118,21 @@ def unique_slots(encoded: Sequence[bytes], what: str) -> Array:
             at = (at + 1) % len(slots)
         slots[at] = i + 1
     return slots
+
+
+def string_sections(names: Sequence[str] | None, keys: Sequence[str] | None, labels: int) -> dict[str, Array]:
+    """The tables of keys and names; names that are the keys are stored once."""
+    for what, strings in (("names", names), ("keys", keys)):
+        if strings is not None and len(strings) != labels:
+            raise DataError(f"There are {len(strings):,} {what} but {labels:,} labels. One for each label is wanted.")
+    if keys is None:
+        return {} if names is None else StringTable.of(names, "name", searchable=True).arrays("keys")
+    sections = StringTable.of(keys, "key", searchable=True).arrays("keys")
+    if names is not None:
+        sections |= StringTable.of(names, "name", searchable=False).arrays("names")
+    return sections
+
+
+def native_strings(table: StringTable | None) -> Any:
+    """The table as native code reads it."""
+    return None if table is None else _core.Strings(table.blob, table.offsets)

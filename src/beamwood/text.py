@@ -10,7 +10,6 @@ that a model answers the same everywhere. A Python that knows a newer Unicode (3
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import islice, pairwise
@@ -21,6 +20,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood import _core
+from beamwood.arguments import workers as workers_of
 from beamwood.errors import DataError, FormatError, SettingsError
 
 ARRAY_NAMES = ("terms", "offsets", "slots", "idf")
@@ -115,7 +115,7 @@ class TextFeatures(TextBlock):
         """Learns vocabulary and weights from any iterable of str, read once, some thousands at a time."""
         blocks = self.each()
         counter = _core.TermCounter(tuple(block._term_rules() for block in blocks))
-        workers = _workers(threads)
+        workers = workers_of(threads)
         for first, part in _parts(texts):
             _native_on_texts(counter.add, part, first, workers)
         if counter.texts == 0:
@@ -172,7 +172,7 @@ class FittedText:
 
     def transform(self, texts: Iterable[str], threads: int | None = None) -> sp.csr_matrix:
         """One row a text: csr float32 with rising ids. A text without a known term gives an empty row."""
-        workers = _workers(threads)
+        workers = workers_of(threads)
         parts = [_native_on_texts(self._vectorizer.transform, part, first, workers) for first, part in _parts(texts)]
         lengths = _joined([part[0] for part in parts], np.int64)
         indices = _joined([part[1] for part in parts], np.uint32).view(np.int32)
@@ -338,11 +338,3 @@ def _checked_df(name: str, df: Any) -> int | float:
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _workers(threads: int | None) -> int:
-    if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not _is_int(threads) or threads < 1:
-        raise SettingsError(f"threads is {threads!r}; give a whole number from 1 on, or None for all of them")
-    return int(threads)

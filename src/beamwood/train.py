@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from beamwood.arguments import workers
 from beamwood.errors import DataError, SettingsError
 from beamwood.label_table import LabelTable
 from beamwood.layers import Layer
@@ -60,7 +60,7 @@ def train(
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
     chosen = settings_for(preset, **settings)
-    threads = _checked_threads(threads)
+    threads = workers(threads)
     seed = _checked_seed(seed)
     problem = checked_problem(
         X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
@@ -268,15 +268,6 @@ def _never() -> bool:
 
 def _of(stage: str, tree: int, trees: int) -> str:
     return stage if trees == 1 else f"{stage} {tree + 1}/{trees}"
-
-
-def _checked_threads(threads: int | None) -> int:
-    if threads is None:
-        affinity: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
-        return len(affinity(0)) if affinity else os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= 4096:
-        raise SettingsError(f"threads={threads!r}: wanted a whole number from 1 to 4096, or None for all cores")
-    return int(threads)
 
 
 def _checked_seed(seed: int) -> int:

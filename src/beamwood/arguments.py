@@ -1,0 +1,33 @@
+"""What a caller gave for a number in, a whole number that can be used out; or an error that says what is wanted."""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import Any
+
+from beamwood.errors import SettingsError
+
+MOST = 2**31 - 1  # of k, beam and threads
+
+
+def positive(value: Any, name: str) -> int:
+    """A whole number from 1 on that the core can count with."""
+    wrong = SettingsError(f"{name}={value!r}. A whole number from 1 to {MOST:,} is wanted.")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise wrong from None
+    if not 1 <= number <= MOST or isinstance(value, bool):
+        raise wrong
+    return number
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def workers(threads: int | None) -> int:
+    """A number of threads; None means all cores."""
+    return cores() if threads is None else positive(threads, "threads")

@@ -1,0 +1,65 @@
+"""A model's numbers in, their description in its file out; and back. Arrays are read with these numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from beamwood.activations import Activation
+from beamwood.build import TreeSize
+from beamwood.errors import FormatError
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The numbers that a model's arrays are read with. Saved in its file."""
+
+    features: int
+    labels: int
+    activation: Activation
+    trees: tuple[TreeSize, ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    text: dict[str, Any] | None = None  # how texts become features; the vocabulary is among the arrays
+
+    def describe(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "features": self.features,
+            "labels": self.labels,
+            "activation": self.activation.name,
+            "path": self.activation.path,
+            "trees": [{"nodes": list(tree.nodes), "nonzeros": list(tree.nonzeros)} for tree in self.trees],
+            "settings": self.settings,
+            "text": self.text,
+        }
+
+    @classmethod
+    def read(cls, meta: dict[str, Any]) -> Shape:
+        """From the description in a file, which may be damaged."""
+        try:
+            model = meta["model"]
+            trees = tuple(
+                TreeSize(tuple(map(_count, t["nodes"])), tuple(map(_count, t["nonzeros"]))) for t in model["trees"]
+            )
+            activation = Activation.parse(model["activation"], model["path"])
+            shape = cls(
+                _count(model["features"]),
+                _count(model["labels"]),
+                activation,
+                trees,
+                dict(model["settings"]),
+                model["text"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
+        if not trees or not all(tree.nodes for tree in trees):
+            raise FormatError(
+                "The model's description is damaged (a tree without layers). Get a fresh copy of the file."
+            )
+        return shape
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**32:
+        raise ValueError(f"{value!r} is not a count")
+    return value
