@@ -22,6 +22,11 @@ def test_fast_is_the_papers_model():
     assert {name: chosen[name] for name in wanted} == wanted
 
 
+def test_the_default_is_balanced_and_best_adds_trees():
+    assert settings_for() == settings_for("balanced")
+    assert PRESETS["best"] == {**PRESETS["balanced"], "trees": 6}
+
+
 def test_a_given_keyword_wins_over_the_preset():
     assert settings_for("best", trees=2).trees == 2
     assert settings_for("best").trees == PRESETS["best"]["trees"]

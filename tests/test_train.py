@@ -48,6 +48,16 @@ def test_ranks_its_own_rows_well(problem, tree, loss):
     assert precision_at_1(model, X, Y) > 0.7
 
 
+@pytest.mark.parametrize("tree", ["unbalanced", "huffman"])
+@pytest.mark.parametrize("negatives", ["man", "tfn+man"])
+def test_matcher_aware_negatives_where_leaves_lie_at_different_depths(problem, tree, negatives):
+    X, Y = problem
+    model = train(X, Y, **{**SMALL, "tree": tree, "branching": 3, "max_leaf": 2, "negatives": negatives, "beam": 3})
+    upper = [layer for layer in model.layers()[:-1] if layer.label is not None]
+    assert upper, "this tree was to have leaves above its last layer"
+    assert precision_at_1(model, X, Y) > 0.5
+
+
 @pytest.mark.parametrize("settings", [{}, {"trees": 3}, {"tree": "unbalanced"}, {"negatives": "tfn+man"}])
 def test_same_file_for_any_thread_count(problem, settings, tmp_path):
     X, Y = problem

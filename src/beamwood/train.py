@@ -231,10 +231,7 @@ def _matcher(problem: Problem, settings: Settings, threads: int) -> Match | None
 
     def match(trained: Sequence[Layer]) -> Ints:
         last = len(trained[-1].parent)
-        layers = [
-            *(_numbered_after(layer, last) for layer in trained[:-1]),
-            _bare(trained[-1], np.arange(last)),
-        ]
+        layers = [*_leaves_numbered_from(last, trained[:-1]), _bare(trained[-1], np.arange(last))]
         model = Model.from_layers(layers, activation=settings.activation)
         k = min(2 * settings.beam, last)
         found, _ = model.topk(problem.X, k=k, beam=settings.beam, threads=threads)
@@ -248,11 +245,17 @@ def _bare(layer: Layer, label: Ints) -> Layer:
     return Layer(layer.weights, layer.parent, layer.bias, label)
 
 
-def _numbered_after(layer: Layer, last: int) -> Layer:
-    """Leaves above the last layer get numbers behind its nodes, so that answers tell them apart."""
-    if layer.label is None:
-        return layer
-    return _bare(layer, np.where(np.asarray(layer.label) >= 0, np.asarray(layer.label) + last, -1))
+def _leaves_numbered_from(first: int, layers: Sequence[Layer]) -> list[Layer]:
+    """Leaves above the last layer get the numbers behind its nodes, without a gap, so that answers tell them apart."""
+    numbered: list[Layer] = []
+    for layer in layers:
+        if layer.label is None:
+            numbered.append(layer)
+            continue
+        leaf = np.asarray(layer.label) >= 0
+        numbered.append(_bare(layer, np.where(leaf, first + np.cumsum(leaf) - 1, -1)))
+        first += int(leaf.sum())
+    return numbered
 
 
 def _model(layers: list[Layer], settings: Settings, names: Sequence[str] | None, keys: Sequence[str] | None) -> Model:
