@@ -9,6 +9,7 @@ from typing import Any
 from beamwood.errors import SettingsError
 
 MOST = 2**31 - 1  # of k, beam and threads
+MOST_WORKERS = 4096
 
 
 def positive(value: Any, name: str) -> int:
@@ -29,5 +30,9 @@ def cores() -> int:
 
 
 def workers(threads: int | None) -> int:
-    """A number of threads; None means all cores."""
-    return cores() if threads is None else positive(threads, "threads")
+    """A number of threads for long work, each with memory of its own; None means all cores."""
+    if threads is None:
+        return cores()
+    if positive(threads, "threads") > MOST_WORKERS:
+        raise SettingsError(f"threads={threads}. At most {MOST_WORKERS:,}, or None for all cores, is wanted.")
+    return int(threads)
