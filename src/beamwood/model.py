@@ -361,7 +361,15 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
     verify: read everything once and compare checksums.
     """
     arrays, meta = store.load(path, memory, verify)
-    return Model(Shape.read(meta), arrays)
+    shape = Shape.read(meta)
+    for tree in range(len(shape.trees)):
+        leaves = arrays.get(f"tree{tree}/leaf_of_label")
+        if leaves is None or leaves.shape != (shape.labels,):
+            raise FormatError(
+                f"{path} is damaged: it says {shape.labels:,} labels, but its leaves are not that many. "
+                f"Get a fresh copy of the file."
+            )
+    return Model(shape, arrays)
 
 
 def text_of(shape: Shape, sections: Sections) -> FittedText:
