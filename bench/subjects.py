@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import generate
 import numpy as np
 import scipy.sparse as sp
 from pecos_folder import read_layers, write_layers
-from rivals import BUILD, Pecos
 
+from beamwood.bench import generate
+from beamwood.bench.rivals import BUILD, Pecos
 from beamwood.layers import Layer
 
 TEST_ROWS = 5_000
