@@ -110,7 +110,8 @@ def _variants(engines: Engines, X: sp.csr_matrix, rows: list[Any], plan: Plan) -
         plan.rounds,
     )
     online = medians_in_turns(
-        {f"{m} {lay}": partial(native_times, e, rows, plan) for (m, lay), e in engines.items()}, plan.rounds
+        {f"{m} {lay}": partial(native_times, e, rows, plan.k, plan.beam) for (m, lay), e in engines.items()},
+        plan.rounds,
     )
     return [
         {
@@ -123,10 +124,9 @@ def _variants(engines: Engines, X: sp.csr_matrix, rows: list[Any], plan: Plan) -
     ]
 
 
-def native_times(engine: Any, rows: list[Any], plan: Plan) -> list[float]:
+def native_times(engine: Any, rows: list[Any], k: int, beam: int) -> list[float]:
     """Microseconds that the engine reports for each row."""
-    ask = partial(engine.topk, k=plan.k, beam=plan.beam, threads=1, stats=True)
-    return [ask(row)[2].nanoseconds / 1e3 for row in rows]
+    return [engine.topk(row, k=k, beam=beam, threads=1, stats=True)[2].nanoseconds / 1e3 for row in rows]
 
 
 def spread(times: Any) -> dict[str, float]:
@@ -187,8 +187,7 @@ def _beams(model: Model, data: Data, rows: list[Any], plan: Plan) -> list[dict[s
     X, Y = data.X_test[:MOST_TEST_ROWS], data.Y_test[:MOST_TEST_ROWS]
     found = []
     for beam in plan.beams:
-        ask = partial(model.topk, k=plan.k, beam=beam, threads=1, stats=True)
-        times = [[ask(row)[2].nanoseconds / 1e3 for row in rows] for _ in range(plan.rounds)]
+        times = [native_times(model, rows, plan.k, beam) for _ in range(plan.rounds)]
         at = tuple(k for k in (1, 3, 5) if k <= plan.k)
         measured = evaluate(model.predict(X, k=plan.k, beam=beam, threads=max(plan.threads)), Y, at=at)
         precision = {str(k): float(measured.precision[k]) for k in at}
@@ -200,7 +199,9 @@ def _layers(model: Model, rows: list[Any], plan: Plan) -> list[float]:
     """Microseconds that each layer takes online: what a tree cut off below it takes beyond one cut off above it."""
     layers = model.layers()
     tops = [_top_of_tree(layers[:depth]) for depth in range(1, len(layers) + 1)]
-    times = in_turns({str(i): partial(native_times, top, rows, plan) for i, top in enumerate(tops)}, plan.rounds)
+    times = in_turns(
+        {str(i): partial(native_times, top, rows, plan.k, plan.beam) for i, top in enumerate(tops)}, plan.rounds
+    )
     share: list[float] = np.diff([0.0, *(times[str(i)].median for i in range(len(tops)))]).clip(0).tolist()
     return share
 

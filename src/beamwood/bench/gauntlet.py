@@ -8,7 +8,7 @@ from typing import Any
 
 from beamwood.bench import tables
 from beamwood.bench.plan import Plan
-from beamwood.bench.timing import machine
+from beamwood.bench.timing import machine, markdown_table
 from beamwood.progress import Progress
 
 REPORT = "report.json"
@@ -106,7 +106,7 @@ def _sets(cases: list[dict[str, Any]]) -> str:
     names, _ = tables.names_of(cases)
     found = {case["set"]: case["data"] for case in cases}
     rows = [[name, found[name]["origin"], *(f"{found[name][key]:,}" for key in keys)] for name in names]
-    return tables.markdown_table(["set", "origin", *(key.replace("_", " ") for key in keys)], rows)
+    return markdown_table(["set", "origin", *(key.replace("_", " ") for key in keys)], rows)
 
 
 def _same_bits(cases: list[dict[str, Any]]) -> str:

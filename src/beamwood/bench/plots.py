@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from beamwood.bench import tables
+from beamwood.bench import paper, tables
 from beamwood.bench.tables import Case
 from beamwood.plot import COLOURS, Drawing
 
@@ -51,7 +51,7 @@ def speed_ups(cases: list[Case], setting: str) -> Drawing:
             at = np.arange(len(sets)) + (number - 1.5) * width
             found = [tables.speed_up(tables.case_of(cases, name, branching), setting, matcher) for name in sets]
             panel.bar(at, [value or 0 for value in found], width * 0.92, color=COLOURS[number], label=method)
-            theirs = [tables.paper.speed_up(name, branching, setting, matcher) for name in sets]
+            theirs = [paper.speed_up(name, branching, setting, matcher) for name in sets]
             dots = [(x, y) for x, y in zip(at, theirs, strict=True) if y is not None]
             if dots:
                 mark = {"label": "the paper's"} if number == len(tables.METHODS) - 1 else {}

@@ -31,8 +31,8 @@ class Size:
 
     def scaled(self, scale: float) -> Size:
         features = max(int(self.features * scale**0.5), int(8 * self.nonzeros))
-        rows = (max(200, int(rows * scale)) for rows in (self.train, self.test))
-        return Size(features, max(64, int(self.labels * scale)), *rows, self.nonzeros, self.labels_a_row)
+        train, test = (max(200, int(rows * scale)) for rows in (self.train, self.test))
+        return Size(features, max(64, int(self.labels * scale)), train, test, self.nonzeros, self.labels_a_row)
 
 
 STAND_INS = {
