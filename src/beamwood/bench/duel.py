@@ -21,6 +21,7 @@ from beamwood.bench.rivals import NapkinXC, Omikuji, Pecos, RivalError
 from beamwood.bench.timing import Figures, batch_time, each_time, in_turns
 
 # INTEROP
+from beamwood.interop import napkinxc, omikuji, pecos
 from beamwood.model import Model
 from beamwood.progress import Progress
 
