@@ -37,6 +37,7 @@ inline beamwood::Workers python_workers(unsigned threads) {
 }
 
 void bind_engine(nb::module_& m);
+void bind_layouts(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_text(nb::module_& m);

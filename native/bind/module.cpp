@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
     }
   });
   bind_engine(m);
+  bind_layouts(m);
   bind_training(m);
   bind_text(m);
   bind_search(m);
