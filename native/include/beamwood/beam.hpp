@@ -12,6 +12,7 @@
 
 #include "beamwood/batch.hpp"
 #include "beamwood/choose.hpp"
+#include "beamwood/merge.hpp"
 #include "beamwood/thread_walk.hpp"
 #include "beamwood/topk.hpp"
 
@@ -102,7 +103,7 @@ private:
           if (!walks_[worker].run(forest, tree, queries[q], options.beam, options.bound, kernels, answers,
                                   alone ? &best : nullptr))
             sound = false;
-        if (!alone) merge(answers, forest.trees.size(), options.k, best);
+        if (!alone) merge_trees(answers, forest.trees.size(), options.k, best);
         write(best, options.k, labels + q * options.k, scores + q * options.k);
       }
     });
@@ -118,7 +119,7 @@ private:
       if (!run_tree(forest, t, queries, options, workers, labels, scores)) return false;
     if (forest.trees.size() > 1) {
       parallel_for(workers, queries.size(), [&](std::size_t q, unsigned worker) {
-        merge(answers_[q], forest.trees.size(), options.k, rankers_[worker].answers);
+        merge_trees(answers_[q], forest.trees.size(), options.k, rankers_[worker].answers);
         write(rankers_[worker].answers, options.k, labels + q * options.k, scores + q * options.k);
       });
     }
@@ -242,19 +243,6 @@ private:
       }
     }
     return true;
-  }
-
-  static void merge(std::vector<Answer>& answers, std::size_t trees, std::uint32_t k, TopK& ranker) {
-    std::stable_sort(answers.begin(), answers.end(),
-                     [](const Answer& a, const Answer& b) { return a.label < b.label; });
-    ranker.reset(k);
-    for (std::size_t i = 0; i < answers.size();) {
-      const std::uint32_t label = answers[i].label;
-      float sum = 0.0f;
-      for (; i < answers.size() && answers[i].label == label; ++i) sum += answers[i].score;
-      // + 0: a tiny negative mean may round to -0, and the order law has one zero.
-      ranker.offer(key_of(sum / static_cast<float>(trees) + 0.0f, label));
-    }
   }
 
   static void write(TopK& ranker, std::uint32_t k, std::int64_t* labels, float* scores) {

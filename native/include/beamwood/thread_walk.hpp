@@ -14,14 +14,10 @@
 #include <vector>
 
 #include "beamwood/block.hpp"
+#include "beamwood/merge.hpp"
 #include "beamwood/topk.hpp"
 
 namespace beamwood {
-
-struct Answer {
-  std::uint32_t label;
-  float score;
-};
 
 class ThreadedWalk {
 public:
