@@ -53,7 +53,8 @@ def make_filter(
     """The filter that lets through what is allowed (None: everything) and not denied (None: nothing)."""
     if missing not in ("error", "ignore"):
         raise SettingsError(f"missing={missing!r} is not known. Use 'error' or 'ignore'.")
-    mask, unknown = np.ones(labels, bool), []
+    mask = np.ones(labels, bool)
+    unknown: list[str] = []
     if allow is not None:
         mask, unknown = mask_of(allow, "allow", labels, find)
     if deny is not None:
@@ -98,20 +99,21 @@ def as_array(given: Any, name: str) -> npt.NDArray[Any]:
     wanted = "A list of label keys, an array of label numbers or a truth value for each label is wanted."
     if isinstance(given, (str, bytes)) or not isinstance(given, (Iterable, np.ndarray)):
         raise SettingsError(f"{name}={given!r:.80}. {wanted}")
-    if not isinstance(given, np.ndarray):
-        given = list(given)
-        kinds = set(map(type, given))
+    array: npt.NDArray[Any]
+    if isinstance(given, np.ndarray):
+        array = given
+    else:
+        values = list(given)
+        kinds = set(map(type, values))
         if str in kinds or (bool in kinds and len(kinds) > 1):
-            return as_keys(given, name, wanted)
+            return as_keys(values, name, wanted)
         try:
-            given = np.array(given) if given else np.zeros(0, np.int64)
+            array = np.array(values) if values else np.zeros(0, np.int64)
         except ValueError:
             raise SettingsError(f"{name} holds lists of different lengths. {wanted}") from None
-    if given.ndim != 1 or given.dtype.kind not in "biuUO":
-        raise SettingsError(f"{name} is an array of shape {given.shape} and dtype {given.dtype}. {wanted}")
-    if given.dtype.kind in "UO":
-        return as_keys(given.tolist(), name, wanted)
-    return given
+    if array.ndim != 1 or array.dtype.kind not in "biuUO":
+        raise SettingsError(f"{name} is an array of shape {array.shape} and dtype {array.dtype}. {wanted}")
+    return as_keys(array.tolist(), name, wanted) if array.dtype.kind in "UO" else array
 
 
 def as_keys(values: list[Any], name: str, wanted: str) -> npt.NDArray[np.object_]:

@@ -339,7 +339,7 @@ class Model:
         row, number = self._row(query), self._label(label)
         if words:
             positive(words, "words")
-        trees = range(len(self._shape.trees))
+        trees = list(range(len(self._shape.trees)))
         if beam is not None:
             trees = [tree for tree in trees if self._reaches(tree, row, number, positive(beam, "beam"))]
             if not trees:
