@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "beamwood/answers.hpp"
 #include "beamwood/batch.hpp"
 #include "beamwood/choose.hpp"
-#include "beamwood/merge.hpp"
 #include "beamwood/thread_walk.hpp"
 #include "beamwood/topk.hpp"
 
@@ -104,7 +104,7 @@ private:
                                   alone ? &best : nullptr))
             sound = false;
         if (!alone) merge_trees(answers, forest.trees.size(), options.k, best);
-        write(best, options.k, labels + q * options.k, scores + q * options.k);
+        write_row(best, options.k, labels + q * options.k, scores + q * options.k);
       }
     });
     for (const ThreadedWalk& walk : walks_) work += walk.work;
@@ -120,7 +120,7 @@ private:
     if (forest.trees.size() > 1) {
       parallel_for(workers, queries.size(), [&](std::size_t q, unsigned worker) {
         merge_trees(answers_[q], forest.trees.size(), options.k, rankers_[worker].answers);
-        write(rankers_[worker].answers, options.k, labels + q * options.k, scores + q * options.k);
+        write_row(rankers_[worker].answers, options.k, labels + q * options.k, scores + q * options.k);
       });
     }
     return true;
@@ -147,7 +147,7 @@ private:
           const bool good = last && alone ? finish(forest, layer, q, options.k, ranker.answers)
                                           : advance(forest, layer, q, options.beam, last, ranker.beam);
           if (!good) sound = false;
-          else if (last && alone) write(ranker.answers, options.k, labels + q * options.k, scores + q * options.k);
+          else if (last && alone) write_row(ranker.answers, options.k, labels + q * options.k, scores + q * options.k);
         }
       });
       if (!sound) return false;
@@ -243,15 +243,6 @@ private:
       }
     }
     return true;
-  }
-
-  static void write(TopK& ranker, std::uint32_t k, std::int64_t* labels, float* scores) {
-    const std::vector<Key>& ranked = ranker.ranked();
-    for (std::uint32_t i = 0; i < k; ++i) {
-      const bool there = i < ranked.size();
-      labels[i] = there ? std::int64_t{id_of(ranked[i])} : -1;
-      scores[i] = there ? score_of(ranked[i]) : -std::numeric_limits<float>::infinity();
-    }
   }
 
   static constexpr std::size_t kRun = 64; // queries a task when ranking

@@ -13,9 +13,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "beamwood/answers.hpp"
 #include "beamwood/block.hpp"
-#include "beamwood/merge.hpp"
-#include "beamwood/topk.hpp"
 
 namespace beamwood {
 

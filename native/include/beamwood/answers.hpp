@@ -1,4 +1,4 @@
-// The labels that several trees reached in, tree after tree; the best k by mean score out.
+// The labels that trees reached in, the rows of an answer out: scores of several trees put together, k kept, padded.
 //
 // The law: a label's scores are summed in tree order from +0, a tree that did not reach it adds nothing, and the sum is
 // divided once by the number of trees.
@@ -13,14 +13,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
-#include "beamwood/order.hpp"
 #include "beamwood/topk.hpp"
 
 namespace beamwood {
 
-// A label that a tree reached.
 struct Answer {
   std::uint32_t label;
   float score;
@@ -71,6 +70,16 @@ inline void merge_trees(std::vector<Answer>& answers, std::size_t trees, std::ui
     for (; i < answers.size() && answers[i].label == label; ++i) sum += answers[i].score;
     // + 0: a tiny negative mean may round to -0, and the order law has one zero.
     ranker.offer(key_of(sum / static_cast<float>(trees) + 0.0f, label));
+  }
+}
+
+// The row of one query: k labels and scores in rank order, padded with -1 and -inf.
+inline void write_row(TopK& ranker, std::uint32_t k, std::int64_t* labels, float* scores) {
+  const std::vector<Key>& ranked = ranker.ranked();
+  for (std::uint32_t i = 0; i < k; ++i) {
+    const bool there = i < ranked.size();
+    labels[i] = there ? std::int64_t{id_of(ranked[i])} : -1;
+    scores[i] = there ? score_of(ranked[i]) : -std::numeric_limits<float>::infinity();
   }
 }
 

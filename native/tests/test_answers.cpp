@@ -1,8 +1,8 @@
-// merge.hpp: the sums of several trees, with and without the labels that cannot win.
+// answers.hpp: the sums of several trees, with and without the labels that cannot win.
 #include <cmath>
 #include <map>
 
-#include "beamwood/merge.hpp"
+#include "beamwood/answers.hpp"
 #include "forests.hpp"
 
 using namespace check;
