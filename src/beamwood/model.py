@@ -47,6 +47,7 @@ class Model:
         self._shape, self._sections = shape, sections
         self._engine = engine or Engine()
         self.report = report
+        self.version: str | None = None  # of the file it was loaded from: its header's checksum, which covers all others
         parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation)
         layout = self._engine.layout
         if layout == "auto":
@@ -369,7 +370,9 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
                 f"{path} is damaged: it says {shape.labels:,} labels, but its leaves are not that many. "
                 f"Get a fresh copy of the file."
             )
-    return Model(shape, arrays)
+    model = Model(shape, arrays)
+    model.version = str(meta["header"])
+    return model
 
 
 def text_of(shape: Shape, sections: Sections) -> FittedText:

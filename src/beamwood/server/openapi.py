@@ -1,0 +1,2 @@
+"""openapi.py — the limits of a server in, its OpenAPI document out."""
+def document(options): return {}
