@@ -236,7 +236,7 @@ class Model:
         found = self._searcher.search(
             checked_text(text), fitted.vectorizer, self._native_keys, self._native_names, k, beam
         )
-        return hits_above(found[3], min_score, found[1])
+        return hits_above(found[3], min_score, found[1], found[2])
 
     def search_many(
         self, texts: Sequence[str], k: int = 10, beam: int = 10, threads: int = 1, min_score: float | None = None

@@ -1,5 +1,7 @@
 """admission.py — questions in, answers out of engine threads, beside the event loop; or a 503 at once.
 
+A question that is known to take less time than handing it over does (`_SHORT`) is answered where it is.
+
 The law: a question is let in only if it is expected to begin within `queue_ms`, so that those let in are answered soon
 however many come. What is expected is the work let in and not yet done, by the time such work has been taking.
 One question may always wait behind one that runs: short queues keep engines busy, long ones only add delay.
@@ -22,6 +24,7 @@ from beamwood.server.replies import Refusal
 Work = Callable[[list[Any]], list[Any]]
 
 _NEW_PRICE = 1_000_000.0  # nanoseconds a query, before one of its kind was timed
+_SHORT = 150_000.0  # nanoseconds; handing over and back costs about as much when the event loop is busy (bench/serve.py)
 _MEMORY = 0.1  # the weight of the newest time in the running mean
 _JOINED_AT_MOST = 32
 _PRICES_AT_MOST = 1024
@@ -68,6 +71,8 @@ class Desk:
     async def ask(self, ticket: Ticket) -> Done:
         """The answer, or a Refusal when there is no room or it did not begin in time."""
         price = self._prices.get(ticket.kind, _NEW_PRICE) * ticket.rows
+        if price < _SHORT:
+            return self._answer_here(ticket)
         if self._inside >= 2 * self._threads and (
             self._inside >= self._most + self._threads or self._owed > self._patience * self._threads
         ):
@@ -80,6 +85,12 @@ class Desk:
         self._row.set("queued", max(0, self._inside - self._threads))
         self._todo.put(ticket)
         return await ticket.future
+
+    def _answer_here(self, ticket: Ticket) -> Done:
+        answer = ticket.work([ticket.question])[0]
+        took = time.perf_counter_ns() - ticket.admitted
+        self._learn(ticket.kind, took / ticket.rows)
+        return Done(answer, 0, took)
 
     def close(self) -> None:
         """Ends the threads once the questions before this have been answered."""
@@ -122,7 +133,7 @@ class Desk:
                 answers: list[Any] = fresh[0].work([ticket.question for ticket in fresh])
             except BaseException as error:
                 answers = [error] * len(fresh)
-            took = time.perf_counter_ns() - begun
+            took = (time.perf_counter_ns() - begun) // len(fresh)
             for ticket, answer in zip(fresh, answers, strict=True):
                 failed = isinstance(answer, BaseException)
                 ticket.result = answer if failed else Done(answer, begun - ticket.admitted, took)

@@ -108,9 +108,9 @@ def _open(name: str, path: Path, options: ServeOptions, verify: bool) -> Served:
 
 
 def _filter(model: bw.Model, path: Path) -> Any:
-    """The labels whose keys stand in a file, one a line; keys that the model does not have are left out."""
+    """The labels whose keys stand in a file, one a line; keys that a new model no longer has do no harm."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: the filter cannot be read ({type(error).__name__}); a key a line is wanted") from None
-    return model.filter(allow=[key for key in lines if key and model.label_of(key) is not None])
+    return model.filter(allow=[key for key in lines if key], missing="ignore")
