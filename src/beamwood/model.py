@@ -49,7 +49,9 @@ class Model:
         self._shape, self._sections = shape, sections
         self._engine = engine or Engine()
         self.report = report
-        self.version: str | None = None  # of the file it was loaded from: its header's checksum, which covers all others
+        self.version: str | None = (
+            None  # of the file it was loaded from: its header's checksum, which covers all others
+        )
         parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation)
         layout = self._engine.layout
         if layout == "auto":

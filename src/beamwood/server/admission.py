@@ -24,7 +24,9 @@ from beamwood.server.replies import Refusal
 Work = Callable[[list[Any]], list[Any]]
 
 _NEW_PRICE = 1_000_000.0  # nanoseconds a query, before one of its kind was timed
-_SHORT = 150_000.0  # nanoseconds; handing over and back costs about as much when the event loop is busy (bench/serve.py)
+_SHORT = (
+    150_000.0  # nanoseconds; handing over and back costs about as much when the event loop is busy (bench/serve.py)
+)
 _MEMORY = 0.1  # the weight of the newest time in the running mean
 _JOINED_AT_MOST = 32
 _PRICES_AT_MOST = 1024

@@ -46,45 +46,32 @@ def search(served: Served, questions: list[Question]) -> list[Answer]:
 
 def _text(served: Served, question: Question) -> Answer:
     assert question.text is not None
-    if question.exact:
-        return _exact(served, question, question.text)
-    hits = served.model.search(question.text, question.k, question.beam, question.min_score, **_filter(served, question))
-    return Answer(_fields(hits, hits.known_terms), hits.nanoseconds)
+    begun = time.perf_counter_ns()
+    hits = served.model.search(
+        question.text, question.k, question.beam, question.min_score, exact=question.exact,
+        filter=_filter(served, question),
+    )  # fmt: skip
+    return Answer(_fields(hits, hits.known_terms), hits.nanoseconds or time.perf_counter_ns() - begun)
 
 
 def _texts(served: Served, question: Question) -> Answer:
     assert question.texts is not None
-    if question.exact:
-        parts = [_exact(served, question, text) for text in question.texts]
-        results = b"},{".join(part.fields for part in parts)
-        return Answer(b'"results":[{' + results + b"}]", sum(part.nanoseconds for part in parts))
     chosen = _filter(served, question)
     begun = time.perf_counter_ns()
     many = served.model.search_many(
-        question.texts, question.k, question.beam, min_score=question.min_score, **chosen
+        question.texts, question.k, question.beam, 1, question.min_score, exact=question.exact, filter=chosen
     )
     took = time.perf_counter_ns() - begun
     results = [{"hits": rows_of(hits), "known_terms": hits.known_terms} for hits in many]
     return Answer(b'"results":' + orjson.dumps(results), took)
 
 
-def _exact(served: Served, question: Question, text: str) -> Answer:
-    assert served.model.text is not None
-    row = served.model.text.transform([text], threads=1)
-    if not row.nnz:  # as search does: a model that knows none of the words has nothing to say about them
-        return Answer(_fields([], 0), 0)
-    return _ranked(served, question, row)
-
-
 def _features(served: Served, question: Question) -> Answer:
-    return _ranked(served, question, row_of(served.model, question.features or []))
-
-
-def _ranked(served: Served, question: Question, row: Any) -> Answer:
     """The best labels of one row of numbers."""
+    row = row_of(served.model, question.features or [])
     chosen = _filter(served, question)
     begun = time.perf_counter_ns()
-    labels, scores = served.model.topk(row, question.k, question.beam, exact=question.exact, **chosen)
+    labels, scores = served.model.topk(row, question.k, question.beam, exact=question.exact, filter=chosen)
     took = time.perf_counter_ns() - begun
     least = -math.inf if question.min_score is None else question.min_score
     hits = [
@@ -109,20 +96,37 @@ def _check_words(served: Served) -> None:
         wrong("text", "this model was trained from numbers and knows no words; send features instead")
 
 
-def _filter(served: Served, question: Question) -> dict[str, Any]:
-    """The filter that a question asks for, as an argument; none when it asks for none."""
+def _filter(served: Served, question: Question) -> bw.Filter | None:
+    """The filter that a question asks for; none when it asks for none."""
     if question.filter is not None:
         chosen = served.filters.get(question.filter)
         if chosen is None:
             known = ", ".join(sorted(served.filters)) or "none"
             wrong("filter", f"there is no filter of that name; there are: {known}")
-        return {"filter": chosen}
+        return chosen
     if question.allow is None and question.deny is None:
-        return {}
+        return None
     try:
-        return {"filter": served.model.filter(allow=question.allow, deny=question.deny)}
+        return served.model.filter(allow=question.allow, deny=question.deny)
     except DataError as error:
         raise Refusal(422, "bad-input", str(error), field="deny" if question.allow is None else "allow") from None
+
+
+def explain(served: Served, question: Question) -> Answer:
+    """How a label came to its score for a text or a row."""
+    assert question.label is not None
+    query: Any = question.text
+    if question.text is not None:
+        _check_words(served)
+    else:
+        query = row_of(served.model, question.features or [])
+    begun = time.perf_counter_ns()
+    try:
+        found = served.model.explain(query, question.label)
+    except DataError as error:
+        raise Refusal(422, "bad-input", str(error), field="label") from None
+    took = time.perf_counter_ns() - begun
+    return Answer(orjson.dumps(found.to_dict())[1:-1], took)
 
 
 def _fields(hits: Iterable[Hit], known_terms: int) -> bytes:

@@ -103,7 +103,7 @@ class App:
             self._row.answered(route, status)
             self._note(request, route, status)
 
-    async def _answer(self, request: Request) -> tuple[str, Reply | None]:
+    async def _answer(self, request: Request) -> tuple[str, Reply | None]:  # noqa: PLR0911 (a way out a kind of error)
         """The route's name and the reply; None when no one waits for it any more."""
         route = "other"
         try:
@@ -119,15 +119,15 @@ class App:
             return route, None
         except FormatError as error:  # found while answering: the file under the model was damaged
             self._log.event("model damaged", id=request.id, message=str(error))
-            refusal = Refusal(500, "model-damaged", "The model is damaged; the server needs a fresh copy of its file.")
-            return route, refusal.reply(request.id)
+            damaged = Refusal(500, "model-damaged", "The model is damaged; the server needs a fresh copy of its file.")
+            return route, damaged.reply(request.id)
         except BeamwoodError as error:
             request.log["code"] = "bad-input"
             return route, Refusal(422, "bad-input", str(error)).reply(request.id)
         except Exception:
             self._log.event("error", id=request.id, route=route, traceback=traceback.format_exc())
-            refusal = Refusal(500, "internal", "Something went wrong that is not your fault. The log has its cause.")
-            return route, refusal.reply(request.id)
+            fault = Refusal(500, "internal", "Something went wrong that is not your fault. The log has its cause.")
+            return route, fault.reply(request.id)
 
     async def _send(self, request: Request, reply: Reply, send: Send) -> None:
         headers = [

@@ -6,6 +6,7 @@ socket, so connections wait in its queue, and are not lost, while a worker that 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import pickle
@@ -59,10 +60,10 @@ class Boss:
         told = False
         while True:
             caught = signal.sigtimedwait(_SIGNALS, 0.05 if not told else 0.5)
-            number = None if caught is None else caught.si_signo
-            if number in (signal.SIGTERM, signal.SIGINT):
+            came = 0 if caught is None else caught.si_signo
+            if came in (signal.SIGTERM, signal.SIGINT):
                 return self._stop()
-            if number == signal.SIGHUP:
+            if came == signal.SIGHUP:
                 self._tell(signal.SIGHUP)
             if not self._raise_the_dead(first=not told):
                 return self._stop(failed=True)
@@ -74,7 +75,9 @@ class Boss:
     def _start(self, number: int) -> subprocess.Popen[bytes]:
         shared = (self._listener.fileno(), self._metrics.file, self._settings)
         words = [str(word) for word in (number, *shared, os.getpid())]
-        return subprocess.Popen([sys.executable, "-m", "beamwood.server.worker", *words], pass_fds=shared, stdin=subprocess.DEVNULL)
+        return subprocess.Popen(
+            [sys.executable, "-m", "beamwood.server.worker", *words], pass_fds=shared, stdin=subprocess.DEVNULL
+        )
 
     def _tell(self, number: int) -> None:
         for worker in self._workers:
@@ -131,7 +134,9 @@ def _listen(options: ServeOptions) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise SettingsError(f"cannot listen at {options.host}:{options.port}: {reason}; choose another --port or --host") from None
+        raise SettingsError(
+            f"cannot listen at {options.host}:{options.port}: {reason}; choose another --port or --host"
+        ) from None
     listener.listen(_BACKLOG)
     listener.setblocking(False)
     return listener
@@ -140,9 +145,9 @@ def _listen(options: ServeOptions) -> socket.socket:
 def _shut(listener: socket.socket) -> None:
     """No new connection from here on, while those in the queue are still taken.
 
-    Closing the socket would reset the ones in the queue, whose clients may have sent a request. So the kernel is given a
-    filter that drops what arrives at the listening socket: a client that comes now is refused when its first packet, sent
-    again, finds no socket.
+    Closing the socket would reset the ones in the queue, whose clients may have sent a request. So the kernel is given
+    a filter that drops what arrives at the listening socket: a client that comes now is refused when its first packet,
+    sent again, finds no socket.
     """
     drop = struct.pack("HBBI", 0x06, 0, 0, 0)  # BPF: return 0, keep no byte of the packet
     program = ctypes.create_string_buffer(drop)
@@ -156,8 +161,5 @@ def _notify(message: bytes) -> None:
     """Tells systemd, when it has asked to be told."""
     path = os.environ.get("NOTIFY_SOCKET")
     if path:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
-            try:
-                channel.sendto(message, "\0" + path[1:] if path[0] == "@" else path)
-            except OSError:
-                pass
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel, contextlib.suppress(OSError):
+            channel.sendto(message, "\0" + path[1:] if path[0] == "@" else path)

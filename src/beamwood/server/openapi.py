@@ -16,7 +16,7 @@ _SCORE: Schema = {"type": ["number", "null"], "description": "Higher is better; 
 
 def document(options: ServeOptions) -> Schema:
     """The document itself."""
-    secured = [{"token": []}] if options.token is not None else []
+    secured: list[Schema] = [{"token": []}] if options.token is not None else []
     return {
         "openapi": "3.1.0",
         "info": {
@@ -34,7 +34,11 @@ def document(options: ServeOptions) -> Schema:
 
 
 def _object(properties: Schema, optional: tuple[str, ...] = (), closed: bool = False) -> Schema:
-    made: Schema = {"type": "object", "properties": properties, "required": [p for p in properties if p not in optional]}
+    made: Schema = {
+        "type": "object",
+        "properties": properties,
+        "required": [p for p in properties if p not in optional],
+    }
     return {**made, "additionalProperties": False} if closed else made
 
 
@@ -87,33 +91,88 @@ def _schemas(options: ServeOptions) -> dict[str, Schema]:
             "examples": [{"text": "history of jazz in new orleans", "k": 5}],
         },
         "Explain": {
-            **_object({"text": text, "features": features, "label": label, "model": common["model"]},
-                      ("text", "features", "model"), closed=True),
+            **_object(
+                {"text": text, "features": features, "label": label, "model": common["model"]},
+                ("text", "features", "model"),
+                closed=True,
+            ),
             "oneOf": [{"required": ["text"]}, {"required": ["features"]}],
             "examples": [{"text": "history of jazz in new orleans", "label": 0}],
         },
         "Hit": _object({"label": _COUNT, "key": _STRING, "name": _STRING, "score": _SCORE}),
-        "Hits": _object({**named, **hits, "results": _list(_object(hits)), **times}, ("hits", "known_terms", "results")),
-        "Explanation": _object({**named, "label": _COUNT, "key": _STRING, "name": _STRING, "score": _SCORE,
-                                "trees": _list({"type": "object"}), **times}),
+        "Hits": _object(
+            {**named, **hits, "results": _list(_object(hits)), **times}, ("hits", "known_terms", "results")
+        ),
+        "Explanation": _object(
+            {
+                **named,
+                "label": _COUNT,
+                "key": _STRING,
+                "name": _STRING,
+                "score": _SCORE,
+                "trees": _list({"type": "object"}),
+                **times,
+            }
+        ),
         "Label": _object({**named, "label": _COUNT, "key": _STRING, "name": _STRING}),
-        "Models": _object({"models": _list(_object({
-            "name": _STRING, "version": _STRING, "labels": _COUNT, "features": _COUNT, "trees": _COUNT, "depth": _COUNT,
-            "nodes": _list(_list(_COUNT)), "activation": _STRING, "text": {"type": "boolean"},
-            "filters": _list(_STRING), "loaded": _NUMBER,
-        }))}),
-        "Project": _object({"project_id": _STRING, "name": _STRING, "language": _STRING, "backend": {"type": "object"},
-                            "is_trained": {"type": "boolean"}}),
+        "Models": _object(
+            {
+                "models": _list(
+                    _object(
+                        {
+                            "name": _STRING,
+                            "version": _STRING,
+                            "labels": _COUNT,
+                            "features": _COUNT,
+                            "trees": _COUNT,
+                            "depth": _COUNT,
+                            "nodes": _list(_list(_COUNT)),
+                            "activation": _STRING,
+                            "text": {"type": "boolean"},
+                            "filters": _list(_STRING),
+                            "loaded": _NUMBER,
+                        }
+                    )
+                )
+            }
+        ),
+        "Project": _object(
+            {
+                "project_id": _STRING,
+                "name": _STRING,
+                "language": _STRING,
+                "backend": {"type": "object"},
+                "is_trained": {"type": "boolean"},
+            }
+        ),
         "Projects": _object({"projects": _list(_ref("Project"))}),
-        "Form": _object({"text": _STRING, "limit": _whole(options.max_k, 10, "Suggestions returned."),
-                         "threshold": _NUMBER}, ("limit", "threshold")),
-        "Suggestions": _object({"results": _list(_object({
-            "uri": _STRING, "label": _STRING, "score": {"type": "number", "exclusiveMinimum": 0, "maximum": 1}}))}),
+        "Form": _object(
+            {"text": _STRING, "limit": _whole(options.max_k, 10, "Suggestions returned."), "threshold": _NUMBER},
+            ("limit", "threshold"),
+        ),
+        "Suggestions": _object(
+            {
+                "results": _list(
+                    _object(
+                        {
+                            "uri": _STRING,
+                            "label": _STRING,
+                            "score": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+                        }
+                    )
+                )
+            }
+        ),
         "Reloaded": _object({"models": _list(_object({"name": _STRING, "version": _STRING}))}),
         "Status": _object({"status": _STRING}),
-        "Error": _object({"error": _object({"code": _STRING, "message": _STRING, "request_id": _STRING, "field": _STRING},
-                                           ("field",))}),
-    }  # fmt: skip
+        "Error": _object(
+            {
+                "error": _object(
+                    {"code": _STRING, "message": _STRING, "request_id": _STRING, "field": _STRING}, ("field",)
+                )
+            }
+        ),
+    }
 
 
 def _refusals() -> dict[str, Schema]:
@@ -160,36 +219,96 @@ def _paths(options: ServeOptions, secured: list[Schema]) -> dict[str, Schema]:
     asked = {"security": secured}
     return {
         "/v1/search": {
-            "post": _operation("search", "Find the labels for a text, many texts or a row of features.",
-                               _json("Hits", "The best labels."), "400 401 404 405 408 413 422 503", **_body("Search"), **asked),
-            "get": _operation("searchByQuery", "Find the labels for a text.", _json("Hits", "The best labels."),
-                              "400 401 404 405 422 503",
-                              parameters=[_at("query", "q", _STRING, required=True), *in_query], **asked),
+            "post": _operation(
+                "search",
+                "Find the labels for a text, many texts or a row of features.",
+                _json("Hits", "The best labels."),
+                "400 401 404 405 408 413 422 503",
+                **_body("Search"),
+                **asked,
+            ),
+            "get": _operation(
+                "searchByQuery",
+                "Find the labels for a text.",
+                _json("Hits", "The best labels."),
+                "400 401 404 405 422 503",
+                parameters=[_at("query", "q", _STRING, required=True), *in_query],
+                **asked,
+            ),
         },
         "/v1/explain": {
-            "post": _operation("explain", "How a label came to its score: its path, and each word's share.",
-                               _json("Explanation", "The path."), "400 401 404 405 408 413 422 503", **_body("Explain"), **asked),
+            "post": _operation(
+                "explain",
+                "How a label came to its score: its path, and each word's share.",
+                _json("Explanation", "The path."),
+                "400 401 404 405 408 413 422 503",
+                **_body("Explain"),
+                **asked,
+            ),
         },
-        "/v1/models": {"get": _operation("models", "The models and their versions.", _json("Models", "All models."), "400 401 405", **asked)},
+        "/v1/models": {
+            "get": _operation(
+                "models", "The models and their versions.", _json("Models", "All models."), "400 401 405", **asked
+            )
+        },
         "/v1/labels/{id}": {
-            "get": _operation("label", "One label by its number.", _json("Label", "The label."), "400 401 404 405", parameters=label, **asked),
+            "get": _operation(
+                "label",
+                "One label by its number.",
+                _json("Label", "The label."),
+                "400 401 404 405",
+                parameters=label,
+                **asked,
+            ),
         },
-        "/v1/projects": {"get": _operation("projects", "The models as Annif lists projects.", _json("Projects", "All of them."), "400 401 405", **asked)},
+        "/v1/projects": {
+            "get": _operation(
+                "projects",
+                "The models as Annif lists projects.",
+                _json("Projects", "All of them."),
+                "400 401 405",
+                **asked,
+            )
+        },
         "/v1/projects/{id}": {
-            "get": _operation("project", "One model as Annif describes a project.", _json("Project", "The project."),
-                              "400 401 404 405", parameters=project, **asked),
+            "get": _operation(
+                "project",
+                "One model as Annif describes a project.",
+                _json("Project", "The project."),
+                "400 401 404 405",
+                parameters=project,
+                **asked,
+            ),
         },
         "/v1/projects/{id}/suggest": {
-            "post": _operation("suggest", "Suggestions as Annif gives them.", _json("Suggestions", "The best labels."),
-                               "400 401 404 405 408 413 415 422 503", parameters=project,
-                               **_body("Form", "application/x-www-form-urlencoded"), **asked),
+            "post": _operation(
+                "suggest",
+                "Suggestions as Annif gives them.",
+                _json("Suggestions", "The best labels."),
+                "400 401 404 405 408 413 415 422 503",
+                parameters=project,
+                **_body("Form", "application/x-www-form-urlencoded"),
+                **asked,
+            ),
         },
         "/v1/admin/reload": {
-            "post": _operation("reload", "Read the model files again, in every worker. Always needs a token.",
-                               _json("Reloaded", "What is served now."), "400 401 403 405 409 413 503",
-                               security=[{"token": []}]),
+            "post": _operation(
+                "reload",
+                "Read the model files again, in every worker. Always needs a token.",
+                _json("Reloaded", "What is served now."),
+                "400 401 403 405 409 413 503",
+                security=[{"token": []}],
+            ),
         },
-        "/healthz": {"get": _operation("healthz", "Whether the process lives.", _json("Status", "It does."), "400 405")},
-        "/readyz": {"get": _operation("readyz", "Whether it should be sent requests.", _json("Status", "It should."), "400 405 503")},
-        "/metrics": {"get": _operation("metrics", "Numbers of all workers, for Prometheus.", plain, "400 401 405", **asked)},
-    }  # fmt: skip
+        "/healthz": {
+            "get": _operation("healthz", "Whether the process lives.", _json("Status", "It does."), "400 405")
+        },
+        "/readyz": {
+            "get": _operation(
+                "readyz", "Whether it should be sent requests.", _json("Status", "It should."), "400 405 503"
+            )
+        },
+        "/metrics": {
+            "get": _operation("metrics", "Numbers of all workers, for Prometheus.", plain, "400 401 405", **asked)
+        },
+    }

@@ -91,7 +91,9 @@ def read_token(path: Path) -> str:
     try:
         lines = path.read_text(encoding="ascii").split()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: the token cannot be read ({error.__class__.__name__}); a text file is wanted") from None
+        raise SettingsError(
+            f"{path}: the token cannot be read ({error.__class__.__name__}); a text file is wanted"
+        ) from None
     if len(lines) != 1 or len(lines[0]) < SHORTEST_TOKEN:
         raise SettingsError(
             f"{path}: one token of at least {SHORTEST_TOKEN} characters is wanted; make one with: "

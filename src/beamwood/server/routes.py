@@ -124,7 +124,9 @@ class Routes:
         digits = request.path.rpartition("/")[2]
         if not (digits.isascii() and digits.isdecimal()) or len(digits) > 12 or int(digits) >= served.model.n_labels:
             raise Refusal(
-                404, "unknown-label", f"Labels are numbered from 0 to {served.model.n_labels - 1}; there is no such one."
+                404,
+                "unknown-label",
+                f"Labels are numbered from 0 to {served.model.n_labels - 1}; there is no such one.",
             )
         label = int(digits)
         found = {"label": label, "key": served.model.key(label), "name": served.model.name(label)}

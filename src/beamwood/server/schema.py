@@ -106,7 +106,9 @@ class Reader:
                 given[name] = self._annif[name](name, _from_string(name, value))
         return given["text"], given["limit"], given["threshold"]
 
-    def _checked(self, given: Mapping[str, Any], known: Mapping[str, Callable[[str, Any], Any]], also: str = "") -> dict[str, Any]:
+    def _checked(
+        self, given: Mapping[str, Any], known: Mapping[str, Callable[[str, Any], Any]], also: str = ""
+    ) -> dict[str, Any]:
         checked: dict[str, Any] = {}
         for name, value in given.items():
             check = known.get(name)
@@ -155,7 +157,9 @@ def _json_object(body: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise Refusal(422, "bad-json", f"The body is not JSON: {str(error)[:200]}.") from None
     if type(given) is not dict:
-        raise Refusal(422, "bad-input", f'The body is {_kind(given)}; an object like {{"text": "red socks"}} is wanted.')
+        raise Refusal(
+            422, "bad-input", f'The body is {_kind(given)}; an object like {{"text": "red socks"}} is wanted.'
+        )
     return given
 
 

@@ -26,7 +26,7 @@ class Served:
     name: str
     model: bw.Model
     version: str
-    filters: Mapping[str, Any]
+    filters: Mapping[str, bw.Filter]
     loaded: float = field(default_factory=time.time)
 
     @cached_property
@@ -107,10 +107,12 @@ def _open(name: str, path: Path, options: ServeOptions, verify: bool) -> Served:
     return Served(name, model, model.version, filters)
 
 
-def _filter(model: bw.Model, path: Path) -> Any:
+def _filter(model: bw.Model, path: Path) -> bw.Filter:
     """The labels whose keys stand in a file, one a line; keys that a new model no longer has do no harm."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: the filter cannot be read ({type(error).__name__}); a key a line is wanted") from None
+        raise SettingsError(
+            f"{path}: the filter cannot be read ({type(error).__name__}); a key a line is wanted"
+        ) from None
     return model.filter(allow=[key for key in lines if key], missing="ignore")

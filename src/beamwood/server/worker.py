@@ -1,7 +1,7 @@
 """worker.py — a listening socket in, requests read, answered and drained out: one process with one event loop.
 
-Started by boss.py as `python -m beamwood.server.worker`. The server is uvicorn with uvloop and httptools; what is ours is
-patience (slow, long or too many connections), the way it stops, and the swap of models.
+Started by boss.py as `python -m beamwood.server.worker`. The server is uvicorn with uvloop and httptools; what is ours
+is patience (slow, long or too many connections), the way it stops, and the swap of models.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from beamwood.server.swap import BadModel, Served, Shelf
 _LONGEST_HEAD = 64 * 1024
 _BACKLOG = 2048
 _ACCEPT_SECONDS = 0.15  # how long a worker that stops still takes connections that are in the queue
-_LINGER_SECONDS = 0.5  # how long it waits for the next request of connections that are open, to close them in its answer
+_LINGER_SECONDS = 0.5  # how long it waits for the next request of open connections, to close them with its answer
 _SWAP_SECONDS = 60.0
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """One connection. Knows since when a request has been arriving, so that a sweep can end those that take too long."""
+    """One connection. Knows since when a request has been arriving, so that a sweep can end what takes too long."""
 
     max_connections = 10_000
     app: App
@@ -107,7 +107,7 @@ class Server(uvicorn.Server):
         self._worker = worker
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:  # type: ignore[override]
+    def capture_signals(self) -> Iterator[None]:
         """The worker has handlers of its own: uvicorn's would end it with 143."""
         yield
 
@@ -134,7 +134,9 @@ class Server(uvicorn.Server):
 class Worker:
     """One process of the server."""
 
-    def __init__(self, number: int, options: ServeOptions, metrics: Metrics, listener: socket.socket, boss: int) -> None:
+    def __init__(
+        self, number: int, options: ServeOptions, metrics: Metrics, listener: socket.socket, boss: int
+    ) -> None:
         self.boss, self._listener, self._metrics, self._options = boss, listener, metrics, options
         self._log = Log(options.log, number)
         self._row: Row = metrics.row(number)
@@ -219,7 +221,7 @@ class Worker:
 
 def _config(app: App, options: ServeOptions) -> uvicorn.Config:
     return uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        app,
         http=PatientProtocol,
         ws="none",
         loop="none",

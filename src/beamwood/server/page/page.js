@@ -108,7 +108,9 @@ function show(text, value, took) {
   state.hits = value.hits;
   $("engine").textContent = microseconds(value.engine_us);
   $("call").textContent = microseconds(took);
+  $("known").textContent = String(value.known_terms);
   $("strip").hidden = false;
+  document.body.classList.remove("start");
   $("examples").hidden = true;
   const open = same && value.hits.some((hit) => hit.label === state.open) ? state.open : null;
   const best = value.hits.length ? value.hits[0].score : null;
@@ -163,6 +165,7 @@ function showNothing() {
   $("strip").hidden = true;
   $("empty").hidden = true;
   $("examples").hidden = false;
+  document.body.classList.add("start");
   $("status").textContent = "";
 }
 
@@ -210,8 +213,8 @@ function close(item) {
 function explanation(value) {
   const parts = value.trees.map((tree, i) => {
     const inner = [
-      make("h3", {}, "The way through the tree"), way(tree, value),
-      make("h3", {}, "Each word’s share"), ledger(tree, value),
+      make("h3", {}, "The way through the tree", make("span", {}, value.path === "product" ? "× this node → score" : "this node → score")), way(tree, value),
+      make("h3", {}, "Each word’s share of the sum"), ledger(tree, value),
     ];
     if (value.trees.length === 1) return make("div", {}, ...inner);
     const title = `Tree ${tree.tree + 1} of ${value.number_of_trees}: score ${number(tree.score)}`;
@@ -227,7 +230,8 @@ function way(tree, value) {
     const last = i === tree.steps.length - 1;
     const words = make("span", { class: "words" });
     if (last) words.append(make("span", { class: "leaf" }, value.name));
-    for (const telling of step.words.slice(0, last ? 5 : 8)) words.append(make("span", { class: met.has(telling.word) ? "met" : null, title: `weight ${telling.weight}` }, telling.word));
+    const about = step.words.filter((telling) => !last || telling.word !== value.name);
+    for (const telling of about.slice(0, last ? 5 : 8)) words.append(make("span", { class: met.has(telling.word) ? "met" : null, title: `weight ${telling.weight}` }, telling.word));
     const run = make("span", { class: "run", title: String(step.score) }, `${value.path === "product" ? "×" : ""}${number(step.activation, 3)} → `, make("b", {}, number(step.score, 3)));
     return make("li", {}, words, run);
   }));
@@ -243,14 +247,17 @@ function ledger(tree, value) {
     }
   });
   const rows = [...words.values()].sort((a, b) => weight(b) - weight(a));
-  const most = Math.max(1e-30, ...tree.steps.flatMap((step) => [...step.shares.map((s) => Math.abs(s.product)), Math.abs(step.bias)]));
-  const cell = (amount, title) => amount === null || amount === undefined
-    ? make("td", {}, make("span", { class: "quiet" }, "·"))
-    : make("td", { class: amount < 0 ? "against" : null, title }, width(make("i"), Math.abs(amount) / most), make("span", {}, signed(amount)));
+  const most = Math.max(1e-30, ...tree.steps.flatMap((step) => step.shares.map((s) => Math.abs(s.product))));
+  const cell = (amount, title, shaded) => {
+    if (amount === null || amount === undefined) return make("td", {}, make("span", { class: "quiet" }, "·"));
+    const made = make("td", { class: !shaded ? null : amount < 0 ? "against" : "for", title }, make("span", {}, signed(amount)));
+    made.style.setProperty("--amount", (Math.abs(amount) / most).toFixed(3));
+    return made;
+  };
   const line = (name, amounts) => make("tr", {}, make("th", { scope: "row" }, name), ...amounts.map((a) => make("td", { title: String(a) }, make("span", {}, number(a)))));
   const head = make("tr", {}, make("th", { scope: "col" }, "Word"), ...tree.steps.map((_, i) => make("th", { scope: "col" }, i === tree.steps.length - 1 ? "Label" : `Layer ${i + 1}`)));
-  const body = rows.map((r) => make("tr", {}, make("th", { scope: "row" }, r.word), ...tree.steps.map((_, i) => cell(r.shares[i]?.product, r.shares[i] && `${r.shares[i].value} × ${r.shares[i].weight} = ${r.shares[i].product}`))));
-  if (tree.steps.some((step) => step.bias)) body.push(make("tr", {}, make("th", { scope: "row", class: "quiet" }, "bias"), ...tree.steps.map((step) => cell(step.bias, String(step.bias)))));
+  const body = rows.map((r) => make("tr", {}, make("th", { scope: "row" }, r.word), ...tree.steps.map((_, i) => cell(r.shares[i]?.product, r.shares[i] && `${r.shares[i].value} × ${r.shares[i].weight} = ${r.shares[i].product}`, true))));
+  if (tree.steps.some((step) => step.bias)) body.push(make("tr", {}, make("th", { scope: "row", class: "quiet" }, "bias"), ...tree.steps.map((step) => cell(step.bias, String(step.bias), false))));
   return make("div", { class: "ledger", tabindex: "0", role: "group", "aria-label": "Shares of the words" },
     make("table", {}, make("thead", {}, head), make("tbody", {}, ...body), make("tfoot", {},
       line("sum z", tree.steps.map((step) => step.z)),
@@ -322,12 +329,21 @@ function remember(text) {
 function choose(name) {
   state.model = state.models.find((model) => model.name === name) ?? state.models[0];
   const { labels, features, trees, depth } = state.model;
-  const shape = trees > 1 ? `${trees} trees` : `a tree of ${depth} layers`;
-  $("labels").textContent = labels.toLocaleString("en");
+  const shape = trees > 1 ? `${trees} trees` : `One tree of ${depth} layers`;
+  $("title").textContent = state.model.text ? `Search ${labels.toLocaleString("en")} labels` : "Labels for numbers";
   $("facts").textContent = state.model.text
-    ? `Ranks ${labels.toLocaleString("en")} labels with ${shape} over ${features.toLocaleString("en")} words.`
+    ? `${shape}, ${features.toLocaleString("en")} words known.`
     : "This model was trained from numbers and knows no words; ask it through the API with features.";
   $("query").disabled = !state.model.text;
+  if (state.model.text) examples().catch(() => {});
+}
+
+/** Examples that this model knows something about. */
+async function examples() {
+  const { value } = await ask("v1/search", { texts: EXAMPLES, k: 1, model: state.model.name });
+  const known = EXAMPLES.filter((_, i) => value.results[i].known_terms > 1);
+  const use = (text) => () => { $("query").value = text; $("query").focus(); search(); };
+  $("examples").replaceChildren(...known.map((text) => make("li", {}, make("button", { type: "button", onclick: use(text) }, text))));
 }
 
 async function begin() {
@@ -408,10 +424,6 @@ $("token-form").addEventListener("submit", (event) => {
   begin().catch(showError);
 });
 document.addEventListener("keydown", keys);
-for (const text of EXAMPLES) {
-  const use = () => { $("query").value = text; $("query").focus(); search(); };
-  $("examples").append(make("li", {}, make("button", { type: "button", onclick: use }, text)));
-}
 theme(THEMES[localStorage.getItem("theme")] ? localStorage.getItem("theme") : "system");
 $("strip").hidden = true;
 begin().catch(showError);
