@@ -59,6 +59,9 @@ class Model:
         self.report = report
         self._forests = WeakValueDictionary() if forests is None else forests
         self._parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation)
+        self.version: str | None = (
+            None  # of the file it was loaded from: its header's checksum, which covers all others
+        )
         try:
             self._threaded = self._forest("threaded", False)
         except (ValueError, TypeError) as error:
@@ -282,7 +285,7 @@ class Model:
         found = self._searcher.search(
             checked_text(text), fitted.vectorizer, self._native_keys, self._native_names, k, beam, native
         )
-        return hits_above(found[3], min_score, found[1])
+        return hits_above(found[3], min_score, found[1], found[2])
 
     def search_many(
         self,
@@ -512,7 +515,9 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
                 f"{path} is damaged: it says {shape.labels:,} labels, but its leaves are not that many. "
                 f"Get a fresh copy of the file."
             )
-    return Model(shape, arrays if meta["format"] > 1 else upgraded(arrays, shape))
+    model = Model(shape, arrays if meta["format"] > 1 else upgraded(arrays, shape))
+    model.version = str(meta["header"])
+    return model
 
 
 def upgraded(sections: Sections, shape: Shape) -> Sections:
