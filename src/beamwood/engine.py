@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.activations import Activation
-from beamwood.build import TreeSize, columns_of, hash_index, layer_name
+from beamwood.build import TreeSize, chunks_of, columns_of, hash_index, layer_name
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.rows import as_csr
 
@@ -31,7 +31,7 @@ _DAMAGED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Which variant answers. All give the same bits; "auto" lets the engine choose."""
+    """Which variant answers. All give the same bits; "auto" lets the engine choose: threads, which need no matcher."""
 
     matcher: str = "auto"
     layout: str = "auto"
@@ -49,6 +49,12 @@ class Engine:
             raise SettingsError(
                 f"This machine has no {self.isa}. Use isa='auto'; it would take {ISAS[_core.best_isa()]}."
             )
+
+    def chosen_layout(self) -> str:
+        """The layout that answers: the model's own unless a matcher was named, for threads need none."""
+        if self.layout != "auto":
+            return self.layout
+        return "threaded" if self.matcher == "auto" else "chunk"
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,15 @@ class Searcher:
         self._isa = _core.best_isa() if engine.isa == "auto" else ISAS.index(engine.isa)
 
     def topk(
-        self, X: Any, k: int, beam: int, threads: int, exact: bool, with_stats: bool = False, sort_blocks: bool = True
+        self,
+        X: Any,
+        k: int,
+        beam: int,
+        threads: int,
+        exact: bool,
+        with_stats: bool = False,
+        sort_blocks: bool = True,
+        filter: Any = None,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], Any]:
         """Labels, scores (n x k) and, when wanted, the raw statistics of the call."""
         # The quick way in: CSR arrays of the right types go to the core as they are; it looks at every number once.
@@ -107,12 +121,13 @@ class Searcher:
                 exact,
                 sort_blocks,
                 with_stats,
+                filter,
             )
         except TypeError:  # ids of an odd integer type: a copy has usual ones
             usual = as_csr(X, self.features, "X")
             if (usual.indices.dtype, usual.indptr.dtype) == (X.indices.dtype, X.indptr.dtype):
                 raise
-            return self.topk(usual, k, beam, threads, exact, with_stats, sort_blocks)
+            return self.topk(usual, k, beam, threads, exact, with_stats, sort_blocks, filter)
         if result == 0 or type(result) is tuple:
             return labels, scores, result
         if result == _DAMAGED:
@@ -123,12 +138,12 @@ class Searcher:
         canonical = as_csr(
             X, self.features, "X"
         )  # raises with the place and the reason, unless rows were only unsorted
-        return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks)
+        return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks, filter)
 
-    def search(self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int) -> Any:
+    def search(self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int, filter: Any = None) -> Any:
         """(fault, known terms, native nanoseconds, hits) of one text: tokens, features, beam and names in one call."""
         try:
-            found = _core.search(self.forest, vectorizer, text, keys, names, k, beam, self._matcher, self._isa)
+            found = _core.search(self.forest, vectorizer, text, keys, names, k, beam, self._matcher, self._isa, filter)
         except IndexError:
             found = (_DAMAGED,)
         if found[0]:
@@ -163,16 +178,8 @@ def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
 
 
 _SHAPE = (("child_start", "u32"), ("label", "u32"), ("bias", "f32"))
-_CHUNKS = (
-    ("row_start", "u64"),
-    ("word_start", "u64"),
-    ("feature", "u32"),
-    ("offset", "u32"),
-    ("words", "u32"),
-    ("index", "u32"),
-)
 _THREADS = (("thread_start", "u64"), ("threads", "u32"), ("root", "u32"))
-WEIGHT_FIELDS = frozenset(field for field, _ in (*_CHUNKS, *_THREADS))
+WEIGHT_FIELDS = frozenset(field for field, _ in _THREADS)
 
 
 @dataclass(frozen=True)
@@ -193,11 +200,6 @@ class Parts:
                 raise ValueError(f"{layer_name(tree, layer, field)} has dtype {array.dtype}")
         return found
 
-    def has(self, field: str) -> bool:
-        """Whether every layer (or for "root" every top layer) has this array."""
-        layers = ((t, n) for t, size in enumerate(self.trees) for n in range(1 if field == "root" else len(size.nodes)))
-        return all(layer_name(tree, layer, field) in self.sections for tree, layer in layers)
-
     def each_layer(self) -> Iterator[tuple[int, int, int]]:
         """(tree, layer, number of nodes) from the top down."""
         for tree, size in enumerate(self.trees):
@@ -210,59 +212,31 @@ class Parts:
         return _core.Forest(self.features, self.labels, a.kind_number, a.power, a.path_number, LAYOUTS.index(layout))
 
 
-def chunk_forest(parts: Parts) -> Any:
-    """The native forest in the chunk layout, over the model's own arrays."""
-    forest = parts.empty_forest("chunk")
+def threaded_forest(parts: Parts) -> Any:
+    """The native forest over the model's own arrays."""
+    forest = parts.empty_forest("threaded")
     for tree, layer, nodes in parts.each_layer():
         forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
-        forest.set_chunks(*parts.get(tree, layer, _CHUNKS))
+        forest.set_threads(*parts.get(tree, layer, _THREADS))
     for tree, size in enumerate(parts.trees):
         if layer_name(tree, len(size.nodes) - 1, "label") not in parts.sections:
             raise ValueError(f"the last layer of tree {tree} has no labels")
     return forest
 
 
-def threaded_forest(parts: Parts) -> Any:
-    """The native forest in the threaded layout, over the model's own arrays."""
-    forest = parts.empty_forest("threaded")
+def other_forest(layout: str, parts: Parts, threaded: Any, hashed: bool, threads: int) -> Any:
+    """The native forest with its weights laid out anew: chunks (MSCM) or columns (the vanilla baseline)."""
+    forest = parts.empty_forest(layout)
+    no_index = _EMPTY["u32"]
     for tree, layer, nodes in parts.each_layer():
-        forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
-        forest.set_threads(*parts.get(tree, layer, _THREADS))
+        if layer == 0:
+            reader = _core.TreeReader(threaded, tree)
+        child_start, *rest = parts.get(tree, layer, _SHAPE)
+        forest.add_layer(tree, nodes, child_start, *rest)
+        if layout == "column":
+            start, feature, weight = columns_of(reader, layer, nodes, threads)
+            forest.set_columns(start, feature, weight, hash_index(start, feature, threads) if hashed else no_index)
+        else:
+            chunks = chunks_of(reader, layer, len(child_start) - 1, threads)
+            forest.set_chunks(*chunks, hash_index(chunks[0], chunks[2], threads) if hashed else no_index)
     return forest
-
-
-def column_forest(parts: Parts, chunked: Any, hashed: bool, threads: int) -> Any:
-    """The native forest with its weights laid out anew, column by column: the vanilla baseline."""
-    forest = parts.empty_forest("column")
-    for tree, layer, nodes in parts.each_layer():
-        forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
-        start, feature, weight = columns_of(chunked, tree, layer, nodes, threads)
-        forest.set_columns(start, feature, weight, hash_index(start, feature, threads) if hashed else _EMPTY["u32"])
-    return forest
-
-
-def index_sections(parts: Parts, threads: int) -> dict[str, Array]:
-    """The hash index of every layer."""
-    sections: dict[str, Array] = {}
-    for tree, layer, _ in parts.each_layer():
-        row_start, feature = parts.get(tree, layer, (("row_start", "u64"), ("feature", "u32")))
-        sections[layer_name(tree, layer, "index")] = hash_index(row_start, feature, threads)
-    return sections
-
-
-def thread_sections(parts: Parts, chunked: Any, threads: int) -> dict[str, Array]:
-    """The threaded layout of every tree, built from its chunks: bottom up, for rows point to rows below them."""
-    sections: dict[str, Array] = {}
-    for tree, size in enumerate(parts.trees):
-        builder = _core.ThreadBuilder(chunked, tree)
-        for layer in reversed(range(len(size.nodes))):
-            start = np.empty(len(parts.sections[layer_name(tree, layer, "child_start")]), np.uint64)
-            words = np.empty(builder.measure(layer, start, threads), np.uint32)
-            if not words.size or not builder.fill(layer, words, threads):
-                raise FormatError(f"The model is damaged in layer {layer}. Get a fresh copy of its file.")
-            sections[layer_name(tree, layer, "thread_start")] = start
-            sections[layer_name(tree, layer, "threads")] = words
-        root = np.empty(parts.features, np.uint32)
-        builder.root(root)
-        sections[layer_name(tree, 0, "root")] = root
-    return sections
