@@ -47,14 +47,7 @@ def inspect(
     if weights:
         found["weights"] = histogram(model)
     if data is not None:
-        given = Given(
-            data=data,
-            format=format,
-            text_column=text_column,
-            labels_column=labels_column,
-            separator=separator,
-            skip_bad=skip_bad,
-        )
+        given = Given.of(locals())
         found["most_frequent"] = _most_frequent(model, given, top)
     if json_:
         show_json(found)
