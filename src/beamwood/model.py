@@ -320,7 +320,7 @@ class Model:
             raise SettingsError(f"filter={filter!r:.80}. A filter made by model.filter(allow=…, deny=…) is wanted.")
         if not filter.made_for(self._leaves()):
             raise SettingsError("The filter was made by another model. Make one with this model's filter(…).")
-        return filter.native
+        return filter._native
 
     def _leaves(self) -> tuple[Any, ...]:
         return tuple(self._sections[f"tree{tree}/leaf_of_label"] for tree in range(len(self._shape.trees)))
