@@ -49,6 +49,9 @@ class Model:
         self._shape, self._sections = shape, sections
         self._engine = engine or Engine()
         self.report = report
+        self.version: str | None = (
+            None  # of the file it was loaded from: its header's checksum, which covers all others
+        )
         parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation)
         layout = self._engine.layout
         if layout == "auto":
@@ -278,7 +281,7 @@ class Model:
         found = self._searcher.search(
             checked_text(text), fitted.vectorizer, self._native_keys, self._native_names, k, beam, native
         )
-        return hits_above(found[3], min_score, found[1])
+        return hits_above(found[3], min_score, found[1], found[2])
 
     def search_many(
         self,
@@ -508,7 +511,9 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
                 f"{path} is damaged: it says {shape.labels:,} labels, but its leaves are not that many. "
                 f"Get a fresh copy of the file."
             )
-    return Model(shape, arrays)
+    model = Model(shape, arrays)
+    model.version = str(meta["header"])
+    return model
 
 
 def text_of(shape: Shape, sections: Sections) -> FittedText:
