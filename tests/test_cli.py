@@ -446,6 +446,18 @@ def test_inspect_shows_shape_sizes_and_weights(shop: Path) -> None:
         assert wanted in out
 
 
+def test_inspect_shows_the_most_frequent_labels_of_the_training(shop: Path) -> None:
+    found = json.loads(good("inspect", shop / "shop.bw", "--json", "--top", 3))["most_frequent"]
+    assert found == [
+        {"key": "boots", "name": "boots", "rows": 2},
+        {"key": "cotton", "name": "cotton", "rows": 2},
+        {"key": "shirts", "name": "shirts", "rows": 2},
+    ]
+    assert "Most frequent labels" in good("inspect", shop / "numbers.bw")
+    bw.Model.from_layers(bw.load(shop / "shop.bw").layers(), activation="hinge-3").save("bare.bw")
+    assert "Most frequent labels" not in good("inspect", "bare.bw")
+
+
 def test_inspect_as_json_counts_every_weight(shop: Path) -> None:
     said = json.loads(good("inspect", shop / "numbers.bw", "--json"))
     assert sum(entry["count"] for entry in said["weights"]) == said["nonzeros"]
