@@ -24,24 +24,25 @@ _ACTIVATION = re.compile(r"identity|(log-)?sigmoid|(log-)?hinge-[1-9]\d?")
 class Settings:
     """What shapes a training, together with the data and the seed. The defaults are those of preset "fast".
 
-    preset:       where the values came from: "fast", "balanced", "best".
-    branching:    children an inner node may have.
-    max_leaf:     labels a node of the last inner layer may have.
-    tree:         "balanced", "unbalanced" (wide and shallow), "random", "huffman", or your own parent list.
-    max_depth:    layers of an unbalanced tree at most, the last one then as wide as it must be; 0: no bound.
-    trees:        how many trees, grown from different seeds, are averaged.
-    vectors:      what labels are clustered by: "pifa", your label "features", or "pifa+features".
-    loss:         "squared-hinge", "hinge" or "logistic".
-    activation:   how a node's score is made: "hinge-3", "sigmoid", "log-sigmoid", "log-hinge-2", "identity".
-    negatives:    rows a node learns from: those with a label below its parent ("tfn"), those whose beam
-                  search reaches its parent ("man"), both ("tfn+man"), or tfn and a matrix of yours ("user").
-    beam:         the beam of that search.
-    C:            how much a mistake costs against large weights.
-    eps:          how near to the optimum the solver goes.
-    max_iter:     passes over the rows at most.
-    bias:         value of a constant feature; 0: none.
-    prune:        weights nearer to zero than this are dropped.
-    top_weights:  keep at most so many weights a node; 0: all.
+    preset:          where the values came from: "fast", "balanced", "best".
+    branching:       children an inner node may have.
+    max_leaf:        labels a node of the last inner layer may have.
+    tree:            "balanced", "unbalanced" (wide and shallow), "random", "huffman", or your own parent list.
+    max_depth:       layers of an unbalanced tree at most, the last one then as wide as it must be; 0: no bound.
+    trees:           how many trees, grown from different seeds, are averaged.
+    vectors:         what labels are clustered by: "pifa", your label "features", or "pifa+features".
+    loss:            "squared-hinge", "hinge" or "logistic".
+    activation:      how a node's score is made: "hinge-3", "sigmoid", "log-sigmoid", "log-hinge-2", "identity".
+    negatives:       rows a node learns from: those with a label below its parent ("tfn"), those whose beam
+                     search reaches its parent ("man"), both ("tfn+man"), or tfn and a matrix of yours ("user").
+    beam:            the beam of that search.
+    C:               how much a mistake costs against large weights.
+    positive_weight: how many times more a mistake costs on a row that has the label.
+    eps:             how near to the optimum the solver goes.
+    max_iter:        passes over the rows at most.
+    bias:            value of a constant feature; 0: none.
+    prune:           weights nearer to zero than this are dropped.
+    top_weights:     keep at most so many weights a node; 0: all.
     """
 
     preset: str = "fast"
@@ -56,6 +57,7 @@ class Settings:
     negatives: str = "tfn"
     beam: int = 10
     C: float = 1.0
+    positive_weight: float = 1.0
     eps: float = 0.1
     max_iter: int = 100
     bias: float = 1.0
@@ -118,6 +120,7 @@ _WHOLE_NUMBERS = {
 }
 _REAL_NUMBERS = {  # name: (smallest, is the smallest itself left out?)
     "C": (0.0, True),
+    "positive_weight": (0.0, True),
     "eps": (0.0, True),
     "bias": (0.0, False),
     "prune": (0.0, False),

@@ -24,6 +24,7 @@ namespace beamwood {
 struct SolverSettings {
   Loss loss = Loss::squared_hinge;
   double C = 1;
+  double positive_weight = 1; // a mistake on a positive row costs C times this
   double eps = 0.1;
   unsigned max_iter = 100;
   double bias = 1;               // value of the constant feature; 0: there is none
@@ -132,6 +133,7 @@ private:
     pass_.running = all_lanes_;
     pass_.bias = static_cast<T>(settings.bias);
     pass_.C = static_cast<T>(settings.C);
+    pass_.C_positive = static_cast<T>(settings.C * settings.positive_weight);
     pass_.bounded = settings.loss == Loss::hinge;
     pass_.inner_eps = static_cast<T>(1e-2);
     // A parent whose rows fit the cache is visited in a fresh random order each pass. The rows of a bigger one lie
@@ -168,8 +170,9 @@ private:
       std::fill_n(cost_.begin() + static_cast<std::ptrdiff_t>(i * kLanes), kLanes, static_cast<T>(settings.C * w));
     }
     for (std::size_t l = 0; l < children.size(); ++l) {
-      for (std::size_t e = 0; e < children[l].relevance.size(); ++e) {
-        cost_[local_row(children[l].row[e]) * kLanes + l] *= static_cast<T>(children[l].relevance[e]);
+      for (std::size_t e = 0; e < children[l].row.size(); ++e) {
+        const double relevance = children[l].relevance.empty() ? 1.0 : children[l].relevance[e];
+        cost_[local_row(children[l].row[e]) * kLanes + l] *= static_cast<T>(settings.positive_weight * relevance);
       }
     }
     pass_.cost = cost_.data();
@@ -179,12 +182,13 @@ private:
   void start_inside(const Gathered& rows) {
     for (std::size_t i = 0; i < rows.rows(); ++i) {
       for (std::size_t l = 0; l < kLanes; ++l) {
-        const T C = pass_.cost ? cost_[i * kLanes + l] : pass_.C;
+        const bool positive = (positive_[i] >> l) & 1;
+        const T C = pass_.cost ? cost_[i * kLanes + l] : positive ? pass_.C_positive : pass_.C;
         const T alpha = std::min(T(0.001) * C, T(1e-8));
         alpha_[i * 2 * kLanes + l] = alpha;
         alpha_[i * 2 * kLanes + kLanes + l] = C - alpha;
         if (!((member_[i] >> l) & 1)) continue;
-        const T step = ((positive_[i] >> l) & 1) ? alpha : -alpha;
+        const T step = positive ? alpha : -alpha;
         for (std::uint64_t e = rows.start[i]; e < rows.start[i + 1]; ++e) {
           weight_[rows.entry[e].feature * kLanes + l] += step * static_cast<T>(rows.entry[e].value);
         }
