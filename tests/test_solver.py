@@ -19,10 +19,10 @@ TWO_HALVES = [(np.zeros(2, dtype=np.int64), None), (np.arange(20) // 10, None)]
 LOSSES = ["squared-hinge", "hinge", "logistic"]
 
 
-def relative_gaps(X, Y, tree, *, C=1.0, bias=1.0, loss="squared-hinge", row_weights=None, positive_weight=1.0, seed=0):
+def relative_gaps(X, Y, tree, *, C=1.0, bias=1.0, loss="squared-hinge", row_weights=None, rare_weight=0.0, seed=0):
     """How far every node of a one-layer tree is above the brute-force optimum of its problem."""
     settings = settings_for(
-        "fast", C=C, positive_weight=positive_weight, bias=bias, loss=loss, eps=1e-6, max_iter=20000, prune=0.0
+        "fast", C=C, rare_weight=rare_weight, bias=bias, loss=loss, eps=1e-6, max_iter=20000, prune=0.0
     )
     (layer,) = train_layers(X, Y, tree, settings, seed=seed, row_weights=row_weights)
     dense = np.hstack([X.toarray(), np.full((X.shape[0], 1), bias)]).astype(np.float64)
@@ -31,7 +31,8 @@ def relative_gaps(X, Y, tree, *, C=1.0, bias=1.0, loss="squared-hinge", row_weig
     for node in range(Y.shape[1]):
         relevance = Y[:, [node]].toarray().ravel()
         y = np.where(relevance > 0, 1.0, -1.0)
-        per_row = cost * np.where(relevance > 0, positive_weight * relevance, 1.0)
+        of_positives = 1 + rare_weight / np.count_nonzero(relevance)
+        per_row = cost * np.where(relevance > 0, of_positives * relevance, 1.0)
         w = np.append(layer.weights[:, [node]].toarray().ravel(), layer.bias[node] / bias if bias else 0.0)
         best = best_objective(dense, y, per_row, loss)
         gaps.append((objective(w.astype(np.float64), dense, y, per_row, loss) - best) / best)
@@ -58,13 +59,13 @@ def test_optimum_with_row_weights_and_relevance(loss):
     Y.data = rng.uniform(0.5, 3, Y.nnz).astype(np.float32)
     weights = rng.uniform(0.2, 2, X.shape[0])
     assert relative_gaps(X, Y, even_tree(9, 9), loss=loss, row_weights=weights).max() < 1e-4
-    assert relative_gaps(X, Y, even_tree(9, 9), loss=loss, row_weights=weights, positive_weight=3.0).max() < 1e-4
+    assert relative_gaps(X, Y, even_tree(9, 9), loss=loss, row_weights=weights, rare_weight=3.0).max() < 1e-4
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_optimum_with_a_weight_of_positives(loss):
+def test_optimum_with_more_weight_on_rare_labels(loss):
     X, Y = random_problem(40, 8, 9, seed=11)
-    assert relative_gaps(X, Y, even_tree(9, 9), loss=loss, positive_weight=2.5).max() < 1e-4
+    assert relative_gaps(X, Y, even_tree(9, 9), loss=loss, rare_weight=5.0).max() < 1e-4
 
 
 def test_default_eps_is_near_the_optimum():

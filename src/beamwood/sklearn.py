@@ -46,7 +46,7 @@ _OF_SETTINGS = (
     "activation",
     "negatives",
     "C",
-    "positive_weight",
+    "rare_weight",
     "eps",
     "max_iter",
     "bias",
@@ -94,7 +94,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         activation: str | None = None,
         negatives: str | None = None,
         C: float | None = None,
-        positive_weight: float | None = None,
+        rare_weight: float | None = None,
         eps: float | None = None,
         max_iter: int | None = None,
         bias: float | None = None,
@@ -115,7 +115,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.activation = activation
         self.negatives = negatives
         self.C = C
-        self.positive_weight = positive_weight
+        self.rare_weight = rare_weight
         self.eps = eps
         self.max_iter = max_iter
         self.bias = bias

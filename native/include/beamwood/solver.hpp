@@ -24,7 +24,7 @@ namespace beamwood {
 struct SolverSettings {
   Loss loss = Loss::squared_hinge;
   double C = 1;
-  double positive_weight = 1; // a mistake on a positive row costs C times this
+  double rare_weight = 0; // more for mistakes on the positive rows of a node, shared out among them
   double eps = 0.1;
   unsigned max_iter = 100;
   double bias = 1;               // value of the constant feature; 0: there is none
@@ -133,7 +133,6 @@ private:
     pass_.running = all_lanes_;
     pass_.bias = static_cast<T>(settings.bias);
     pass_.C = static_cast<T>(settings.C);
-    pass_.C_positive = static_cast<T>(settings.C * settings.positive_weight);
     pass_.bounded = settings.loss == Loss::hinge;
     pass_.inner_eps = static_cast<T>(1e-2);
     // A parent whose rows fit the cache is visited in a fresh random order each pass. The rows of a bigger one lie
@@ -161,6 +160,9 @@ private:
   template <class LocalRow>
   void set_costs(const ParentRows& parent, std::span<const Positives> children, std::span<const float> row_weight,
                  const LocalRow& local_row, const SolverSettings& settings) {
+    for (std::size_t l = 0; l < children.size(); ++l) {
+      pass_.C_positive[l] = static_cast<T>(settings.C * positive_weight(children[l], settings));
+    }
     const bool relevant = std::ranges::any_of(children, [](const Positives& p) { return !p.relevance.empty(); });
     if (row_weight.empty() && !relevant) return;
     const std::size_t n = parent.rows.rows();
@@ -172,10 +174,15 @@ private:
     for (std::size_t l = 0; l < children.size(); ++l) {
       for (std::size_t e = 0; e < children[l].row.size(); ++e) {
         const double relevance = children[l].relevance.empty() ? 1.0 : children[l].relevance[e];
-        cost_[local_row(children[l].row[e]) * kLanes + l] *= static_cast<T>(settings.positive_weight * relevance);
+        cost_[local_row(children[l].row[e]) * kLanes + l] *=
+            static_cast<T>(positive_weight(children[l], settings) * relevance);
       }
     }
     pass_.cost = cost_.data();
+  }
+
+  static double positive_weight(const Positives& child, const SolverSettings& settings) {
+    return 1 + settings.rare_weight / static_cast<double>(child.row.size());
   }
 
   // The logistic dual lives strictly between its bounds: start near the lower one, with the weights to match.
@@ -183,7 +190,7 @@ private:
     for (std::size_t i = 0; i < rows.rows(); ++i) {
       for (std::size_t l = 0; l < kLanes; ++l) {
         const bool positive = (positive_[i] >> l) & 1;
-        const T C = pass_.cost ? cost_[i * kLanes + l] : positive ? pass_.C_positive : pass_.C;
+        const T C = pass_.cost ? cost_[i * kLanes + l] : positive ? pass_.C_positive[l] : pass_.C;
         const T alpha = std::min(T(0.001) * C, T(1e-8));
         alpha_[i * 2 * kLanes + l] = alpha;
         alpha_[i * 2 * kLanes + kLanes + l] = C - alpha;
