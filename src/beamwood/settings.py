@@ -97,8 +97,8 @@ class Settings:
 
 # What each preset changes against the defaults above. "fast" is the paper's model. The other two were chosen on rows
 # held out of the training rows (docs/training.md has the figures):
-#   shape        wide tops cost time and win quality; 3 trees of 128/128 do as well as 4 or 5 of 64/256, and are smaller.
-#   activation   hinge-3 and hinge-4 are better than hinge-2 (Parabel, Bonsai, omikuji) everywhere. Four is better with few
+#   shape        wide tops cost time and win quality; 3 trees of 128/128 do as well as 4 or 5 of 64/256, and weigh less.
+#   activation   hinge-3 and hinge-4 beat hinge-2 (Parabel, Bonsai, omikuji) everywhere. Four is better with few
 #                rows a label and worse with many; three is never the worst.
 #   rare_weight  one tree, 0 and 4, P@1 / P@5 / recall@10: debian-search (4 rows a label) 35.3 / 11.4 / 57.2 and
 #                36.7 / 11.7 / 58.4; winapi-seealso (4) 78.5 / 30.7 / 91.1 and 77.9 / 30.9 / 91.3; library-subjects (29)
