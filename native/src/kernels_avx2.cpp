@@ -7,15 +7,16 @@
 namespace beamwood {
 namespace {
 
-// For each byte of a mask: where lane l takes its weight from (how many bits are set below l). Lanes without a bit
-// take what comes and are blanked.
-constexpr std::array<std::array<std::uint8_t, 8>, 256> spread_table() {
-  std::array<std::array<std::uint8_t, 8>, 256> table{};
+// For each byte of a mask: where lane l takes its weight from (how many bits are set below l); lanes without a bit have
+// the sign bit set, so that the same entry blanks them.
+constexpr std::array<std::array<std::uint32_t, 8>, 256> spread_table() {
+  std::array<std::array<std::uint32_t, 8>, 256> table{};
   for (unsigned byte = 0; byte < 256; ++byte) {
-    std::uint8_t below = 0;
+    std::uint32_t below = 0;
     for (unsigned lane = 0; lane < 8; ++lane) {
-      table[byte][lane] = below & 7;
-      below = static_cast<std::uint8_t>(below + ((byte >> lane) & 1));
+      const bool here = (byte >> lane) & 1;
+      table[byte][lane] = (below & 7) | (here ? 0 : 0x80000000u);
+      below += here;
     }
   }
   return table;
@@ -25,7 +26,6 @@ alignas(64) constexpr auto kSpread = spread_table();
 template <int lanes>
 inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t masks,
                                       const Placed* rows, std::uint32_t count, float* z) noexcept {
-  const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
   __m256 sum[lanes];
   for (int g = 0; g < lanes; ++g) sum[g] = _mm256_setzero_ps();
   std::int64_t read = 0;
@@ -38,11 +38,9 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
     const __m256 value = _mm256_set1_ps(rows[i].value);
     for (int g = 0; g < lanes; ++g) {
       const std::uint32_t byte = (mask >> (8 * g)) & 255;
-      const __m256i from =
-          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSpread[byte].data())));
-      const __m256 packed = _mm256_loadu_ps(weight);
-      const __m256i here = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(byte)), bit), bit);
-      const __m256 spread = _mm256_and_ps(_mm256_permutevar8x32_ps(packed, from), _mm256_castsi256_ps(here));
+      const __m256i from = _mm256_load_si256(reinterpret_cast<const __m256i*>(kSpread[byte].data()));
+      const __m256 packed = _mm256_permutevar8x32_ps(_mm256_loadu_ps(weight), from);
+      const __m256 spread = _mm256_blendv_ps(packed, _mm256_setzero_ps(), _mm256_castsi256_ps(from));
       sum[g] = _mm256_add_ps(sum[g], _mm256_mul_ps(value, spread));
       weight += std::popcount(byte);
     }

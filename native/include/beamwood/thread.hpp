@@ -46,7 +46,7 @@ struct ThreadedWeights {
 };
 
 // The row's place in the chunk of one child, or kNoRow when that chunk does not have the feature.
-inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::uint32_t width,
+[[gnu::always_inline]] inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::uint32_t width,
                             std::uint32_t child) noexcept {
   if (at >= chunk.word_count) return kNoRow;
   const std::uint32_t* const record = chunk.words + at;
@@ -77,15 +77,24 @@ inline void call_for(const ThreadedChunk& chunk, std::uint32_t at) noexcept {
 // called for. Returns how many; `out` has room for all.
 inline std::size_t follow_all(const ThreadedChunk& parent, std::uint32_t width, std::uint32_t child, const Placed* rows,
                               std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
-  const Placed* const first = out;
-  for (const Placed* row = rows; row != rows + count; ++row) {
-    const std::uint32_t at = follow(parent, row->offset, width, child);
-    const bool there = at != kNoRow;
-    *out = {at, row->value};
-    call_for(chunk, there ? at : 0);
-    out += there;
-  }
-  return static_cast<std::size_t>(out - first);
+  const auto each = [&](auto&& place_of) {
+    const Placed* const first = out;
+    for (const Placed* row = rows; row != rows + count; ++row) {
+      const std::uint32_t at = place_of(row->offset);
+      const bool there = at != kNoRow;
+      *out = {at, row->value};
+      call_for(chunk, there ? at : 0);
+      out += there;
+    }
+    return static_cast<std::size_t>(out - first);
+  };
+  // One loop a form of record, so that none asks for the form in it.
+  if (width > kMaskWidth) return each([&](std::uint32_t at) { return follow(parent, at, kMaskWidth + 1, child); });
+  ThreadedChunk known = parent;
+  known.narrow = true;
+  if (parent.narrow) return each([&](std::uint32_t at) { return follow(known, at, kMaskWidth, child); });
+  known.narrow = false;
+  return each([&](std::uint32_t at) { return follow(known, at, kMaskWidth, child); });
 }
 
 } // namespace beamwood

@@ -1,8 +1,8 @@
 // One query and a threaded tree in, the labels it reaches out: beam search that follows threads.
 //
 // The rows of the query in a chunk are a list of places; a child's list is made by following each place through its
-// record. Lists are made one beam node ahead of the sums, and each record is called for when its place is known, so
-// that memory works while the kernel adds.
+// record. Each record is called for when its place is known, and short lists are made one beam node ahead of the sums,
+// so that memory works while the kernel adds.
 //
 // The exact bound: activations never raise a score, and nodes are opened best first. Once the b-th best candidate
 // beats a node's own score, neither the node nor any after it can contribute: stop. At equal scores it goes on, for
@@ -49,6 +49,8 @@ public:
   }
 
 private:
+  static constexpr std::size_t kShortList = 48, kFewParents = 16;
+
   struct Open {
     std::uint32_t node;
     float score;
@@ -69,15 +71,18 @@ private:
 
   bool walk_layer(const Forest& forest, const TreeLayer& layer, const TreeLayer* above, bool last, TopK* bar,
                   const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
-    if (open_.empty()) return true; // every path has ended in an early leaf
-    if (!prepare(layer, above, 0)) return false;
+    std::size_t prepared = 0;
     for (std::size_t i = 0; i < open_.size(); ++i) {
-      if (i + 1 < open_.size() && !prepare(layer, above, i + 1)) return false;
-      const Open& open = open_[i];
-      if (bar && beaten(forest, open.score, last, *bar)) {
+      if (bar && beaten(forest, open_[i].score, last, *bar)) {
         open_.resize(i); // those after it were not opened and have no children to rank
         break;
       }
+      if (prepared == i && !prepare(layer, above, prepared++)) return false;
+      const Open& open = open_[i];
+      // Long lists keep memory busy by themselves, and one that is made ahead may turn out not to be needed.
+      if (i + 1 < open_.size() && open.rows_end - open.rows_begin < kShortList &&
+          !(bar && beaten(forest, open_[i + 1].score, last, *bar)) && !prepare(layer, above, prepared++))
+        return false;
       if (!add_up(layer, open, last ? 1 : 2, kernels)) return false;
       if (!score(forest, layer, open, last, bar, kernels, answers, best)) return false;
     }
@@ -114,6 +119,11 @@ private:
   }
 
   const Open& parent_of(std::uint32_t node) const noexcept {
+    if (by_child_.empty()) {
+      std::size_t i = 0;
+      while (i + 1 < above_.size() && node - above_[i].siblings.begin >= above_[i].siblings.width) ++i;
+      return above_[i];
+    }
     const auto after = std::upper_bound(by_child_.begin(), by_child_.end(), std::uint64_t{node} << 32 | 0xffffffffu);
     return above_[static_cast<std::uint32_t>(*(after - 1))];
   }
@@ -184,16 +194,18 @@ private:
     rows_above_.swap(rows_);
     rows_.clear();
     by_child_.clear();
-    for (std::size_t i = 0; i < above_.size(); ++i)
-      by_child_.push_back(std::uint64_t{above_[i].siblings.begin} << 32 | i);
-    std::sort(by_child_.begin(), by_child_.end());
+    if (above_.size() > kFewParents) {
+      for (std::size_t i = 0; i < above_.size(); ++i)
+        by_child_.push_back(std::uint64_t{above_[i].siblings.begin} << 32 | i);
+      std::sort(by_child_.begin(), by_child_.end());
+    }
     open_.clear();
     for (const Key key : ranker_.ranked()) open_.push_back({id_of(key), score_of(key)});
   }
 
   std::vector<Open> open_, above_;
   std::vector<Placed> rows_, rows_above_;
-  std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_
+  std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_, rising; empty when those are few
   std::vector<float> sums_, scores_;
   const float* bias_ = nullptr; // of the node whose children are being scored
   const Filter* filter_ = nullptr;
