@@ -46,7 +46,7 @@ def test_a_run_writes_a_report_with_every_measure(folder: Path) -> None:
         *((m, layout) for m in ("binary", "hash") for layout in ("chunk", "column")),
     }
     for variant in case["variants"]:
-        assert 0 < variant["batch"]
+        assert variant["batch"] > 0
         assert 0 < variant["online"]["p50"] <= variant["online"]["p95"] <= variant["online"]["p99"]
     assert set(case["unsorted"]) == {"binary", "hash"}
     assert [entry["beam"] for entry in case["beams"]] == [5, 10]

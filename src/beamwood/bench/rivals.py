@@ -18,11 +18,12 @@ from beamwood.errors import BeamwoodError
 
 BUILD = Path("build").resolve()
 WORKERS = Path(__file__).resolve().parent / "workers"
+PECOS_VERSION = "libpecos==1.2.8"
 TYPES = {"csc": "CSC", "hash": "HASH_CHUNKED", "binary": "BINARY_SEARCH_CHUNKED"}  # of libpecos
 
 # What pip installs, a line a call; then the import that must work.
 PACKAGES: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
-    "libpecos": ((("numpy<2", "scipy<1.14", "scikit-learn"), ("--no-deps", "libpecos==1.2.8")), "pecos.xmc.xlinear"),
+    "libpecos": ((("numpy<2", "scipy<1.14", "scikit-learn"), ("--no-deps", PECOS_VERSION)), "pecos.xmc.xlinear"),
     "napkinxc": ((("numpy<2", "scipy<1.14", "napkinxc==0.7.2"),), "napkinxc.models"),
     "omikuji": ((("numpy", "scipy", "omikuji==0.5.2"),), "omikuji"),
 }
