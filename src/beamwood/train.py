@@ -21,6 +21,7 @@ from beamwood.settings import Settings, settings_for
 from beamwood.text import TextFeatures
 from beamwood.weights import Ints, Match, Shape, layer_weights
 
+_NO_SETTINGS = ("row_weights", "label_features", "negatives_matrix", "max_memory")  # other arguments of train
 _TOLD = 4096  # texts between two words of progress
 _NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
 
@@ -101,6 +102,7 @@ def train_text(
     """
     if len(texts) != len(labels):
         raise DataError(f"there are {len(texts):,} texts and {len(labels):,} lists of labels; give one list a text")
+    settings_for(preset, **{name: value for name, value in settings.items() if name not in _NO_SETTINGS})  # before work
     table = LabelTable.from_labels(labels)
     if names:
         table = table.with_names(names)
