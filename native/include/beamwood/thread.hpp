@@ -47,7 +47,7 @@ struct ThreadedWeights {
 
 // The row's place in the chunk of one child, or kNoRow when that chunk does not have the feature.
 [[gnu::always_inline]] inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::uint32_t width,
-                            std::uint32_t child) noexcept {
+                                                   std::uint32_t child) noexcept {
   if (at >= chunk.word_count) return kNoRow;
   const std::uint32_t* const record = chunk.words + at;
   if (width <= kMaskWidth) {
