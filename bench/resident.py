@@ -1,6 +1,6 @@
 """A model file and a matcher in, the bytes a fresh process needs to have in memory for it out.
 
-python bench/resident.py MODEL.bw binary
+python bench/resident.py MODEL.bw auto
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
 
     path, matcher = sys.argv[1:]
     before = resident()
-    model = bw.load(path, verify=True).using(matcher=matcher, layout="chunk")
+    model = bw.load(path, verify=True).using(matcher=matcher)
     query = sp.csr_matrix(([1.0], [0], [0, 1]), shape=(1, model.n_features), dtype=np.float32)
     model.topk(query, k=10, beam=10, threads=1)
     print(resident() - before)

@@ -181,8 +181,8 @@ void bind_forest(nb::module_& m) {
       .def("set_threads", &set_threads, nb::arg("start"), nb::arg("words"), nb::arg("root"))
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
-           nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"), nb::arg("exact"),
-           nb::arg("sort_blocks"), nb::arg("with_stats"), nb::arg("filter").none());
+           nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"),
+           nb::arg("exact"), nb::arg("sort_blocks"), nb::arg("with_stats"), nb::arg("filter").none());
 }
 
 } // namespace
