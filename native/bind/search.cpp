@@ -36,7 +36,7 @@ nb::list hits_of(const std::int64_t* labels, const float* scores, std::size_t co
 
 // (fault, known terms, native nanoseconds, hits): fault 0 is success, 5 a damaged model.
 nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view text, const Strings* keys,
-                 const Strings* names, std::uint32_t k, std::uint32_t beam, int matcher, int isa,
+                 const Strings* names, std::uint32_t k, std::uint32_t beam, int matcher, int isa, bool bound,
                  const Filter* filter) {
   check_fits(filter, self);
   const Shelf<CallScratch>::Loan scratch(self.shelf);
@@ -51,7 +51,7 @@ nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view 
     if (sound && !scratch->ids.empty()) {
       scratch->labels.resize(k);
       scratch->scores.resize(k);
-      SearchOptions options = options_of(k, beam, matcher, isa, true);
+      SearchOptions options = options_of(k, beam, matcher, isa, bound);
       const Query query{scratch->ids.data(), scratch->values.data(), static_cast<std::uint32_t>(scratch->ids.size())};
       const auto begin = std::chrono::steady_clock::now();
       std::int64_t* const labels = scratch->labels.data();
@@ -77,7 +77,7 @@ void bind_search(nb::module_& m) {
           },
           nb::arg("blob"), nb::arg("offsets"));
   m.def("search", &search, nb::arg("forest"), nb::arg("vectorizer"), nb::arg("text"), nb::arg("keys").none(),
-        nb::arg("names").none(), nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"),
+        nb::arg("names").none(), nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"),
         nb::arg("filter").none());
   m.def(
       "hits",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import MutableMapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal, overload
 from weakref import WeakValueDictionary
 
@@ -171,16 +171,23 @@ class Model:
         arrays = {name: array for name, array in sorted(self._sections.items()) if array.size}
         store.save(path, arrays, {"version": __version__, "model": self._shape.describe()})
 
-    def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
+    def using(
+        self,
+        *,
+        matcher: str | None = None,
+        layout: str | None = None,
+        isa: str | None = None,
+        bound: bool | None = None,
+    ) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
 
         matcher: march, binary, hash, dense; layout: threaded, chunk, column; isa: scalar, avx2, avx512; each also auto.
         auto is the threaded layout, which needs no matcher and uses the model as it is. Chunks and columns are built
-        beside it, and a matcher without a layout means chunks.
+        beside it, and a matcher without a layout means chunks. bound=False opens every node of the beam, also those
+        that can contribute nothing, for comparison.
         """
-        given = {
-            name: value for name, value in (("matcher", matcher), ("layout", layout), ("isa", isa)) if value is not None
-        }
+        asked = (("matcher", matcher), ("layout", layout), ("isa", isa), ("bound", bound))
+        given: dict[str, Any] = {name: value for name, value in asked if value is not None}
         return Model(self._shape, self._sections, replace(self._engine, **given), self.report, self._forests)
 
     @overload
@@ -502,7 +509,7 @@ class Model:
             "bytes_of_weights": weights,
             "bytes_a_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,
-            "engine": {"matcher": self._engine.matcher, "layout": self._engine.layout, "isa": self._engine.isa},
+            "engine": asdict(self._engine),
             "settings": self.settings,
         }
 

@@ -45,9 +45,20 @@ struct ThreadedWeights {
   }
 };
 
+// How many of `count` rising numbers are below `wanted`: a binary search whose steps are no branches.
+inline std::uint64_t rank_of(const std::uint16_t* numbers, std::uint64_t count, std::uint32_t wanted) noexcept {
+  const std::uint16_t* base = numbers;
+  for (std::uint64_t left = count; left > 0;) {
+    const std::uint64_t half = (left + 1) / 2;
+    base += (0 - std::uint64_t{base[half - 1] < wanted}) & half;
+    left -= half;
+  }
+  return static_cast<std::uint64_t>(base - numbers);
+}
+
 // The row's place in the chunk of one child, or kNoRow when that chunk does not have the feature.
 [[gnu::always_inline]] inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::uint32_t width,
-                            std::uint32_t child) noexcept {
+                                                   std::uint32_t child) noexcept {
   if (at >= chunk.word_count) return kNoRow;
   const std::uint32_t* const record = chunk.words + at;
   if (width <= kMaskWidth) {
@@ -60,9 +71,8 @@ struct ThreadedWeights {
   const std::uint64_t n = *record & 0xffffu, m = *record >> 16, size = record_words(width, 2, n, m);
   if (at + size + offset_words(chunk.narrow, m) > chunk.word_count) return kNoRow;
   const auto* const first = reinterpret_cast<const std::uint16_t*>(record + 1 + (n + 1) / 2);
-  const auto* const found = std::lower_bound(first, first + m, child);
-  if (found == first + m || *found != child) return kNoRow;
-  const auto i = static_cast<std::uint64_t>(found - first);
+  const std::uint64_t i = rank_of(first, m, child);
+  if (i == m || first[i] != child) return kNoRow;
   return chunk.narrow ? half_word(record + size, i) : record[size + i];
 }
 

@@ -4,19 +4,17 @@
 // record. Each record is called for when its place is known, and short lists are made one beam node ahead of the sums,
 // so that memory works while the kernel adds.
 //
-// The exact bound: activations never raise a score, and nodes are opened best first. Once the b-th best candidate
-// beats a node's own score, neither the node nor any after it can contribute: stop. At equal scores it goes on, for
-// the order law then decides by id. The bound is off where scores can rise (identity), in layers with early leaves
-// (they join the answers whatever the beam), and in the last layer of several trees (every child counts there).
-//
+// Nodes are opened best first until the exact bound says that none that is left can contribute (bound.hpp).
 // With a filter, children that it does not enter are left out where children are scored.
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "beamwood/answers.hpp"
 #include "beamwood/block.hpp"
+#include "beamwood/bound.hpp"
 #include "beamwood/filter.hpp"
 
 namespace beamwood {
@@ -26,12 +24,12 @@ public:
   Work work;
 
   // Appends the labels that tree t reaches to `answers`; where it is alone, offers them to `best` instead, which keeps
-  // k. False: the model's arrays are damaged.
+  // k. top: what `top_layer` found for this query, if it was asked before. False: the model's arrays are damaged.
   bool run(const Forest& forest, std::size_t t, const Query& query, std::uint32_t beam, bool bound,
-           const Kernels& kernels, std::vector<Answer>& answers, TopK* best, const Filter* filter = nullptr) {
+           const Kernels& kernels, std::vector<Answer>& answers, TopK* best, const Filter* filter = nullptr,
+           std::span<const Key> top = {}) {
     const Tree& tree = forest.trees[t];
     filter_ = filter, tree_ = t;
-    bound = bound && forest.activation.only_shrinks();
     start(forest, tree.layers[0], query);
     for (std::size_t l = 0; l < tree.layers.size(); ++l) {
       const TreeLayer* above = l == 0 ? nullptr : &tree.layers[l - 1];
@@ -39,12 +37,27 @@ public:
       const TreeLayer& layer = tree.layers[l];
       layer_ = l;
       ranker_.reset(beam);
-      const bool labelled = !layer.shape.label.empty();
-      TopK* const bar = !bound || (labelled && !(last && best)) ? nullptr : last ? best : &ranker_;
-      if (!walk_layer(forest, layer, above, last, bar, kernels, answers, best)) return false;
+      if (l == 0 && !top.empty()) {
+        if (!prepare(layer, above, 0)) return false;
+        for (const Key key : top) ranker_.offer(key);
+      } else {
+        TopK* const bar = !bound || !bound_holds(forest, layer, last) ? nullptr : last ? best : &ranker_;
+        if (!walk_layer(forest, layer, above, last, bar, kernels, answers, best)) return false;
+      }
       if (last) return true;
       next_beam();
     }
+    return true;
+  }
+
+  // The best nodes of the top layer, which must have no labels, in rank order. False: damaged.
+  bool top_layer(const Forest& forest, const Tree& tree, const Query& query, std::uint32_t beam, const Kernels& kernels,
+                 std::vector<Key>& keys) {
+    filter_ = nullptr;
+    start(forest, tree.layers[0], query);
+    ranker_.reset(beam);
+    if (!walk_layer(forest, tree.layers[0], nullptr, false, nullptr, kernels, none_, nullptr)) return false;
+    keys = ranker_.ranked();
     return true;
   }
 
@@ -87,11 +100,6 @@ private:
       if (!score(forest, layer, open, last, bar, kernels, answers, best)) return false;
     }
     return true;
-  }
-
-  static bool beaten(const Forest& forest, float score, bool last, const TopK& bar) noexcept {
-    const float reach = last ? leaf_score(forest.activation.path, score) : score;
-    return key_of(reach, 0) >> 32 > bar.bar() >> 32;
   }
 
   // Finds a node's chunk and makes its list of rows from its parent's, calling for each record.
@@ -211,6 +219,7 @@ private:
   const Filter* filter_ = nullptr;
   std::size_t tree_ = 0, layer_ = 0;
   TopK ranker_;
+  std::vector<Answer> none_;
 };
 
 } // namespace beamwood

@@ -23,7 +23,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def resident_of(path: Path, matcher: str, layout: str = "chunk") -> int:
+def resident_of(path: Path, matcher: str, layout: str = "auto") -> int:
     """Growth of a fresh process that loads the file, reads all of it and answers a query."""
     command = [sys.executable, "-m", "beamwood.bench.resident", str(path), matcher, layout]
     return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
