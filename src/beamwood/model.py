@@ -56,7 +56,7 @@ class Model:
         self._engine = engine or Engine()
         self.report = report
         self._forests = WeakValueDictionary() if forests is None else forests
-        self._parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation)
+        self._parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation, shape.weights)
         try:
             self._threaded = self._forest("threaded", False)
         except (ValueError, TypeError) as error:
@@ -110,6 +110,11 @@ class Model:
         sizes: list[TreeSize] = []
         for number, model in enumerate(models):
             shape = model._shape
+            if shape.weights != first.weights:
+                raise DataError(
+                    f"Model {number} has {shape.weights} weights, model 0 has {first.weights}. Compress the ensemble "
+                    "after it is made, or all of its models alike."
+                )
             if (shape.features, shape.labels, shape.activation) != (first.features, first.labels, first.activation):
                 raise DataError(
                     f"Model {number} has {shape.features:,} features, {shape.labels:,} labels and activation "
@@ -164,7 +169,8 @@ class Model:
         from beamwood import __version__
 
         arrays = {name: array for name, array in sorted(self._sections.items()) if array.size}
-        store.save(path, arrays, {"version": __version__, "model": self._shape.describe()})
+        description = {"version": __version__, "model": self._shape.describe()}
+        store.save(path, arrays, description | store.requirements(self._shape.weights))
 
     def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
@@ -338,6 +344,7 @@ class Model:
             "nodes": [list(tree.nodes) for tree in self._shape.trees],
             "nonzeros": nonzeros,
             "bytes": sum(sizes.values()),
+            "weights": self._shape.weights,
             "bytes_of_weights": weights,
             "bytes_a_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,

@@ -37,9 +37,9 @@ public:
     const std::size_t room = own.siblings.width <= kMaskWidth ? kMaskWidth : 65536;
     if (sums_.size() < room) sums_.resize(room);
     const auto count = static_cast<std::uint32_t>(own.rows_end - own.rows_begin);
-    const std::int64_t words =
-        kernels.accumulate(own.chunk.words, own.chunk.word_count, own.siblings.width,
-                           layer + 1 == tree.layers.size() ? 1 : 2, rows_.data() + own.rows_begin, count, sums_.data());
+    const std::int64_t words = kernels.accumulate(own.chunk.words, own.chunk.word_count, own.siblings.width,
+                                                  layer + 1 == tree.layers.size() ? 1 : 2, own.chunk.code,
+                                                  rows_.data() + own.rows_begin, count, sums_.data());
     if (words < 0) return -1;
     work += {1, count, static_cast<std::uint64_t>(words) * 4};
     const float* bias = to.shape.bias.empty() ? nullptr : to.shape.bias.data() + own.siblings.begin;
