@@ -114,9 +114,7 @@ class Vast:
         words = OWN + SIBLINGS if height == 0 else int(LEAF * 2.0 ** (BITS * height * SWELL) * 1.25)
         step = max(1, BLOCK // words)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            parts = list(
-                pool.map(lambda a: self._block(height, words, a, min(end, a + step)), range(first, end, step))
-            )
+            parts = list(pool.map(lambda a: self._block(height, words, a, min(end, a + step)), range(first, end, step)))
         counts, feature, weight = (np.concatenate([part[i] for part in parts]) for i in range(3))
         start = np.zeros(end - first + 1, np.int64)
         np.cumsum(counts, out=start[1:])

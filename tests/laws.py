@@ -42,10 +42,10 @@ def engines() -> list[Engine]:
     return [one for one in every if one["layout"] in MATCHED or one["matcher"] == "auto"] + [{}]
 
 
-def expected(case: Case, k: int, beam: int) -> Answer:
+def expected(case: Case, k: int, beam: int, trees: list[list[bw.Layer]] | None = None) -> Answer:
     """What the plain reference says."""
     with np.errstate(all="ignore"):
-        return reference.topk(case.trees, case.X, case.parsed(), k, beam)
+        return reference.topk(case.trees if trees is None else trees, case.X, case.parsed(), k, beam)
 
 
 def check_same(found: Answer, wanted: Answer, *what: object) -> None:
@@ -68,11 +68,20 @@ def forms(model: bw.Model, folder: Path) -> Iterator[tuple[str, bw.Model]]:
     yield "read", bw.load(path, memory="read", verify=True)
 
 
-def same_bits_as_the_reference(case: Case, folder: Path, variants: Sequence[Engine] | None = None) -> int:
-    """Every engine, 1 and 2 threads, rows alone and batches, in memory, mapped, read: comparisons made."""
-    wanted = [expected(case, k, beam) for k, beam in case.asks]
+def same_bits_as_the_reference(
+    case: Case,
+    folder: Path,
+    variants: Sequence[Engine] | None = None,
+    model: bw.Model | None = None,
+    trees: list[list[bw.Layer]] | None = None,
+) -> int:
+    """Every engine, 1 and 2 threads, rows alone and batches, in memory, mapped, read: comparisons made.
+
+    model, trees: another model for the case's queries, and the layers that it has.
+    """
+    wanted = [expected(case, k, beam, trees) for k, beam in case.asks]
     compared = 0
-    for form, model in forms(case.model(), folder):
+    for form, model in forms(model or case.model(), folder):  # noqa: PLR1704
         for engine in engines() if variants is None else variants:
             one = model.using(**engine)
             for (k, beam), answer in zip(case.asks, wanted, strict=True):

@@ -172,6 +172,25 @@ class Model:
         description = {"version": __version__, "model": self._shape.describe()}
         store.save(path, arrays, description | store.requirements(self._shape.weights))
 
+    def compress(
+        self,
+        weights: str = "u8",
+        *,
+        top: int | None = None,
+        threshold: float | None = None,
+        measure: tuple[Any, Any] | None = None,
+    ) -> Model:
+        """A smaller model whose `report` says what that cost: bytes, errors of weights and, measured, precision.
+
+        weights: "f16" (half the bits), "u8" (a quarter, in steps of a scale for each chunk) or "f32" (as they are).
+        top: keep so many of the largest weights of each node. threshold: drop weights smaller than this.
+        measure: a pair (X, Y) of queries and their true labels to measure precision on, before and after.
+        The new weights are definite numbers: every engine gives the same bits on them.
+        """
+        from beamwood.compress import compressed
+
+        return compressed(self, weights, top, threshold, measure)
+
     def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
 
@@ -344,7 +363,7 @@ class Model:
             "nodes": [list(tree.nodes) for tree in self._shape.trees],
             "nonzeros": nonzeros,
             "bytes": sum(sizes.values()),
-            "weights": self._shape.weights,
+            "kind_of_weights": self._shape.weights,
             "bytes_of_weights": weights,
             "bytes_a_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,

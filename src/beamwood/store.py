@@ -116,9 +116,7 @@ def draft_beside(target: Path) -> Iterator[Any]:
         os.close(folder)
 
 
-def header_of(
-    arrays: dict[str, Array], description: dict[str, Any], room: int = 0
-) -> tuple[bytes, dict[str, int]]:
+def header_of(arrays: dict[str, Array], description: dict[str, Any], room: int = 0) -> tuple[bytes, dict[str, int]]:
     """The JSON header, filled up so that arrays start aligned, and the padding that follows each array.
 
     room: where arrays begin if that is known already.

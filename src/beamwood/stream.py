@@ -76,7 +76,9 @@ def write_model(
         root = np.empty(features, np.uint32)
         top.root(root)
         sizes = TreeSize(tuple(nodes), tuple(layer.nonzeros for layer in builder.layers))
-        shape = Shape(features, nodes[-1], Activation.parse(activation, score_path), (sizes,), settings or {}, None, weights)
+        shape = Shape(
+            features, nodes[-1], Activation.parse(activation, score_path), (sizes,), settings or {}, None, weights
+        )
         sections.finish(builder.layers, starts, root, shape)
     return [
         LayerCounts(nodes[depth], layer.nonzeros, layer.rows, layer.empty_rows, 4 * layer.words)

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from beamwood import __version__
 from beamwood.cli.bench import bench
+from beamwood.cli.compress import compress
 from beamwood.cli.evaluate import evaluate
 from beamwood.cli.inspect import inspect
 from beamwood.cli.later import convert, serve
@@ -102,7 +103,7 @@ def _beamwood(
     """
 
 
-for _verb in (train, predict, evaluate, search, inspect, bench):
+for _verb in (train, predict, evaluate, search, inspect, compress, bench):
     app.command(no_args_is_help=True)(_verb)
 for _reserved in (serve, convert):
     app.command(context_settings={"ignore_unknown_options": True})(_reserved)
