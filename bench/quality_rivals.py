@@ -1,7 +1,8 @@
 """quality_rivals.py — one trainer and one data folder in; its ranking of the test rows and what it cost out.
 
 Runs inside the virtual environment of that trainer (numpy and scipy are all it needs besides), started by
-train_quality.py:  python quality_rivals.py NAME FOLDER OUT THREADS
+train_quality.py:  python quality_rivals.py NAME FOLDER OUT THREADS LIMIT
+Training that uses more than LIMIT CPU seconds ends the process by SIGXCPU.
 """
 
 from __future__ import annotations
@@ -230,17 +231,20 @@ def size(path: Path) -> int:
     return sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) if path.is_dir() else path.stat().st_size
 
 
-def main(name: str, folder: str, out: str, threads: str) -> None:
+def main(name: str, folder: str, out: str, threads: str, limit: str) -> None:
     data = Data(Path(folder), Path(out), int(threads))
     train = TRAINERS[name](data)
     begin, begin_cpu = time.perf_counter(), time.process_time()
+    never = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(begin_cpu) + int(limit), never[1]))
     trained = train()
+    resource.setrlimit(resource.RLIMIT_CPU, never)
     seconds, cpu = time.perf_counter() - begin, time.process_time() - begin_cpu
     timed = min(TIMED_ROWS, trained.rows)
     trained.rank(0, min(10, timed))
-    begin = time.perf_counter()
+    begin_cpu = time.process_time()
     ranked = trained.rank(0, timed)
-    microseconds = (time.perf_counter() - begin) / timed * 1e6
+    microseconds = (time.process_time() - begin_cpu) / timed * 1e6
     ranked += trained.rank(timed, trained.rows) if trained.rows > timed else []
     labels = np.full((len(ranked), DEPTH), -1, dtype=np.int64)
     scores = np.full((len(ranked), DEPTH), -np.inf, dtype=np.float32)

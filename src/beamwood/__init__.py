@@ -1,7 +1,10 @@
 """beamwood: train and serve sparse linear extreme multi-label ranking trees."""
 
+from beamwood.client import Client, ServerError
 from beamwood.engine import LayerChoice, Stats
 from beamwood.errors import BeamwoodError, DataError, FormatError, SettingsError
+from beamwood.explain import Explanation
+from beamwood.filters import Filter
 from beamwood.hits import Hit, Hits
 from beamwood.layers import Layer
 from beamwood.metrics import Metrics, evaluate
@@ -15,7 +18,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BeamwoodError",
+    "Client",
     "DataError",
+    "Explanation",
+    "Filter",
     "FittedText",
     "FormatError",
     "Hit",
@@ -25,6 +31,7 @@ __all__ = [
     "Metrics",
     "Model",
     "Report",
+    "ServerError",
     "Settings",
     "SettingsError",
     "Stats",

@@ -196,19 +196,17 @@ def root_of(builder: Any, features: int) -> Array:
 
 def threads_of_chunks(sections: Sections, tree: int, size: TreeSize, features: int, threads: int) -> Sections:
     """The same from the chunks that files of format 1 hold."""
-    fields = ("child_start", "row_start", "word_start", "feature", "offset", "words")
-    kinds = (np.uint32, np.uint64, np.uint64, np.uint32, np.uint32, np.uint32)
+    fields = {name: np.uint32 for name in ("child_start", "row_start", "word_start", "feature", "offset", "words")}
+    fields |= {"row_start": np.uint64, "word_start": np.uint64}
     made: Sections = {}
     builder = _core.TreeBuilder(features)
     for depth in reversed(range(len(size.nodes))):
-        given = [
-            sections.get(layer_name(tree, depth, field), np.zeros(0, kind))
-            for field, kind in zip(fields, kinds, strict=True)
-        ]
+        given: Any = [sections.get(layer_name(tree, depth, name), np.zeros(0, kind)) for name, kind in fields.items()]
         start = np.empty(len(given[0]), np.uint64)
+        sound = [array.dtype for array in given] == [np.dtype(kind) for kind in fields.values()]
         try:
-            words = np.empty(builder.measure_chunks(*given, start, threads), np.uint32)
-            sound = words.size and builder.fill(words, threads)
+            words = np.empty(builder.measure_chunks(*given, start, threads) if sound else 0, np.uint32)
+            sound = words.size > 0 and builder.fill(words, threads)
         except (TypeError, ValueError):
             sound = False
         if not sound:

@@ -28,7 +28,7 @@ class Base:
 
 
 def bases(path: Path) -> list[Base]:
-    """Small models of every kind: wide and narrow chunks, early leaves, several trees, texts; and a file of format 1."""
+    """Small models of every kind: wide and narrow chunks, early leaves, several trees, texts; a file of format 1."""
     models = [small_model(seed) for seed in range(11)]
     texts = [f"word{i % 7} red wool {'socks' if i % 2 else 'hats'} {i}" for i in range(40)]
     models.append(bw.train_text(texts, [[f"key {i % 9}"] for i in range(40)], preset="fast", progress=False))

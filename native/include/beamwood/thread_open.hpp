@@ -1,5 +1,8 @@
-// One query and nodes of a threaded tree in, the scores of their children out: nodes opened one by one, in any order in
-// which parents come before their children. What best-first search needs; the beam has a walk of its own.
+// One node of a threaded tree in, the sums of its children out: nodes in any order, each after its parent.
+//
+// A node's rows are found by following its parent's, so what was opened is kept, layer by layer, until the next query.
+// Finding rows and adding them up are two steps: whoever knows the next node finds its rows first, and memory works
+// while the kernel adds.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,67 +15,88 @@ class ThreadedOpener {
 public:
   Work work;
 
-  // A new query. Nothing is open.
-  void start(const Tree& tree, const Query& query) {
-    opened_.clear();
-    rows_.clear();
-    for (std::uint32_t i = 0; i < query.count; ++i) {
-      const std::uint32_t at = tree.layers[0].threads.root[query.feature[i]];
-      if (at != kNoRow) rows_.push_back({at, query.value[i]});
-    }
-  }
-
-  // Opens a node of the layer above `layer` whose parent was opened as number `parent` (any number for the root), and
-  // writes its children's scores. Returns the node's own number; -1: the model's arrays are damaged.
-  std::int64_t open(const Forest& forest, const Tree& tree, std::size_t layer, std::uint32_t node, std::uint32_t parent,
-                    float score, const Kernels& kernels, float* scores) {
-    const TreeLayer& to = tree.layers[layer];
-    Opened own;
-    if (!to.shape.children(node, own.siblings) || !to.threads.at(node, own.chunk)) return -1;
-    if (layer == 0) {
-      own.rows_end = rows_.size();
-    } else if (!follow_into(own, node, parent)) {
-      return -1;
-    }
-    const std::size_t room = own.siblings.width <= kMaskWidth ? kMaskWidth : 65536;
-    if (sums_.size() < room) sums_.resize(room);
-    const auto count = static_cast<std::uint32_t>(own.rows_end - own.rows_begin);
-    const std::int64_t words = kernels.accumulate(own.chunk.words, own.chunk.word_count, own.siblings.width,
-                                                  layer + 1 == tree.layers.size() ? 1 : 2, own.chunk.code,
-                                                  rows_.data() + own.rows_begin, count, sums_.data());
-    if (words < 0) return -1;
-    work += {1, count, static_cast<std::uint64_t>(words) * 4};
-    const float* bias = to.shape.bias.empty() ? nullptr : to.shape.bias.data() + own.siblings.begin;
-    kernels.activate(forest.activation, sums_.data(), bias, own.siblings.width, score, scores);
-    opened_.push_back(own);
-    return static_cast<std::int64_t>(opened_.size() - 1);
-  }
-
-private:
   struct Opened {
     Siblings siblings{};
     ThreadedChunk chunk{};
     std::size_t rows_begin = 0, rows_end = 0;
   };
 
-  bool follow_into(Opened& own, std::uint32_t node, std::uint32_t parent) {
-    if (parent >= opened_.size()) return false;
-    const Opened& from = opened_[parent];
-    const std::uint32_t child = node - from.siblings.begin;
-    if (child >= from.siblings.width) return false;
-    own.rows_begin = own.rows_end = rows_.size();
-    if (own.chunk.word_count == 0) return true;
-    const std::size_t count = from.rows_end - from.rows_begin;
-    rows_.resize(own.rows_begin + count);
-    own.rows_end += follow_all(from.chunk, from.siblings.width, child, rows_.data() + from.rows_begin, count, own.chunk,
-                               rows_.data() + own.rows_begin);
-    rows_.resize(own.rows_end);
+  // Forgets what was opened.
+  void start(const Tree& tree, const Query& query) {
+    if (layers_.size() < tree.layers.size()) layers_.resize(tree.layers.size());
+    for (Layer& layer : layers_) {
+      layer.opened.clear();
+      layer.rows.clear();
+    }
+    query_ = &query;
+  }
+
+  // Finds the rows of a node whose children are in layer l; `parent` is the number that its own parent got. The node's
+  // number goes to `number`. False: the model's arrays are damaged.
+  bool find(const Tree& tree, std::size_t l, std::uint32_t node, std::uint32_t parent, std::uint32_t& number) {
+    const TreeLayer& layer = tree.layers[l];
+    Layer& here = layers_[l];
+    Opened open;
+    if (node >= layer.shape.parents() || !layer.shape.children(node, open.siblings) ||
+        !layer.threads.at(node, open.chunk))
+      return false;
+    open.rows_begin = here.rows.size();
+    if (l == 0) from_root(layer, open, here.rows);
+    else if (!from_parent(layers_[l - 1], parent, node, open, here.rows)) return false;
+    open.rows_end = here.rows.size();
+    number = static_cast<std::uint32_t>(here.opened.size());
+    here.opened.push_back(open);
     return true;
   }
 
-  std::vector<Opened> opened_;
-  std::vector<Placed> rows_;
+  const Opened& opened(std::size_t l, std::uint32_t number) const noexcept { return layers_[l].opened[number]; }
+
+  // The children's sums, without their bias; null: the model's arrays are damaged.
+  const float* add_up(const Tree& tree, std::size_t l, std::uint32_t number, const Kernels& kernels) {
+    const Opened& open = layers_[l].opened[number];
+    const std::size_t room = open.siblings.width <= kMaskWidth ? kMaskWidth : 65536;
+    if (sums_.size() < room) sums_.resize(room);
+    const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
+    const std::uint32_t masks = l + 1 == tree.layers.size() ? 1 : 2;
+    const std::int64_t words =
+        kernels.accumulate(open.chunk.words, open.chunk.word_count, open.siblings.width, masks, open.chunk.code,
+                           layers_[l].rows.data() + open.rows_begin, count, sums_.data());
+    if (words < 0) return nullptr;
+    work += {1, count, static_cast<std::uint64_t>(words) * 4};
+    return sums_.data();
+  }
+
+private:
+  struct Layer {
+    std::vector<Opened> opened;
+    std::vector<Placed> rows;
+  };
+
+  void from_root(const TreeLayer& top, const Opened& open, std::vector<Placed>& rows) const {
+    for (std::uint32_t i = 0; i < query_->count; ++i) {
+      const std::uint32_t at = top.threads.root[query_->feature[i]];
+      if (at == kNoRow) continue;
+      rows.push_back({at, query_->value[i]});
+      call_for(open.chunk, at);
+    }
+  }
+
+  static bool from_parent(const Layer& above, std::uint32_t parent, std::uint32_t node, const Opened& open,
+                          std::vector<Placed>& rows) {
+    const Opened& from = above.opened[parent];
+    const std::uint32_t child = node - from.siblings.begin;
+    if (child >= from.siblings.width) return false;
+    if (open.chunk.word_count == 0) return true;
+    const std::size_t begin = rows.size(), count = from.rows_end - from.rows_begin;
+    rows.resize(begin + count);
+    rows.resize(begin + follow_all(from.chunk, from.siblings.width, child, above.rows.data() + from.rows_begin, count,
+                                   open.chunk, rows.data() + begin));
+    return true;
+  }
+
+  std::vector<Layer> layers_;
   std::vector<float> sums_;
+  const Query* query_ = nullptr;
 };
 
 } // namespace beamwood

@@ -13,15 +13,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "beamwood/answers.hpp"
 #include "beamwood/block.hpp"
-#include "beamwood/topk.hpp"
 
 namespace beamwood {
-
-struct Answer {
-  std::uint32_t label;
-  float score;
-};
 
 class ThreadedWalk {
 public:
