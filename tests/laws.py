@@ -85,9 +85,9 @@ def same_bits_as_the_reference(
     """
     wanted = [expected(case, k, beam) for k, beam in case.asks]
     compared = 0
-    for form, model in forms(model or case.model(), folder):  # noqa: PLR1704
+    for form, same in forms(model or case.model(), folder):
         for engine in engines() if variants is None else variants:
-            one = model.using(**engine)
+            one = same.using(**engine)
             for (k, beam), answer in zip(case.asks, wanted, strict=True):
                 compared += check_rows(one, case.X, (k, beam), answer, (case.seed, form, engine))
     return compared

@@ -40,7 +40,7 @@ def fits_in_halves(case: Case) -> bool:
 
 
 def check_case(case: Case, weights: str, folder: Path, variants: list[laws.Engine] | None) -> None:
-    """Decoded weights are the spec's, and all engines give the reference's bits on them, from memory and from a file."""
+    """Decoded weights are the spec's, and all engines give the reference's bits on them."""
     model = case.model()
     small = model.compress(weights)
     trees = [small.layers(tree) for tree in range(len(case.trees))]

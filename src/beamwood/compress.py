@@ -147,7 +147,7 @@ def precision_of(model: Model, X: Any, Y: Any) -> dict[int, float]:
 
     if getattr(Y, "shape", (0, 0))[1] != model.n_labels:
         raise DataError(
-            f"The labels to measure on have shape {getattr(Y, 'shape', None)}; the model has {model.n_labels:,} labels. "
+            f"Labels to measure on have shape {getattr(Y, 'shape', None)}, the model has {model.n_labels:,} labels. "
             "A row for each query and a column for each label is wanted."
         )
     found = evaluate(model.topk(X, k=max(RANKS), beam=max(RANKS), threads=cores()), Y, at=RANKS)

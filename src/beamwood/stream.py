@@ -184,7 +184,8 @@ class _Sections:
     def __init__(self, folder: Any, draft: BinaryIO, layers: int) -> None:
         self.draft, self.last = draft, layers - 1
         self.kept = contextlib.ExitStack()
-        self.aside = [self.kept.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in range(self.last)]
+        spare = (tempfile.TemporaryFile(dir=folder) for _ in range(self.last))
+        self.aside = [self.kept.enter_context(file) for file in spare]
         draft.seek(store.RESERVED)
 
     def __enter__(self) -> _Sections:
