@@ -196,7 +196,7 @@ def root_of(builder: Any, features: int) -> Array:
 
 def threads_of_chunks(sections: Sections, tree: int, size: TreeSize, features: int, threads: int) -> Sections:
     """The same from the chunks that files of format 1 hold."""
-    fields = {name: np.uint32 for name in ("child_start", "row_start", "word_start", "feature", "offset", "words")}
+    fields = dict.fromkeys(("child_start", "row_start", "word_start", "feature", "offset", "words"), np.uint32)
     fields |= {"row_start": np.uint64, "word_start": np.uint64}
     made: Sections = {}
     builder = _core.TreeBuilder(features)

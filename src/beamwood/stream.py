@@ -178,14 +178,18 @@ class _Builder:
             first = end
 
 
+def _spare(folder: Any) -> Any:
+    """A file that has no name and vanishes when it is closed."""
+    return tempfile.TemporaryFile(dir=folder)
+
+
 class _Sections:
     """The arrays of a file that is being written: the last layer's records go straight in, other layers' wait aside."""
 
     def __init__(self, folder: Any, draft: BinaryIO, layers: int) -> None:
         self.draft, self.last = draft, layers - 1
         self.kept = contextlib.ExitStack()
-        spare = (tempfile.TemporaryFile(dir=folder) for _ in range(self.last))
-        self.aside = [self.kept.enter_context(file) for file in spare]
+        self.aside = [self.kept.enter_context(_spare(folder)) for _ in range(self.last)]
         draft.seek(store.RESERVED)
 
     def __enter__(self) -> _Sections:
