@@ -1,7 +1,7 @@
 """quality_rivals.py — one trainer and one data folder in; its ranking of the test rows and what it cost out.
 
 Runs inside the virtual environment of that trainer (numpy and scipy are all it needs besides), started by
-train_quality.py:  python quality_rivals.py NAME FOLDER OUT THREADS LIMIT
+train_quality.py:  python quality_rivals.py NAME FOLDER OUT THREADS LIMIT SEED
 Training that uses more than LIMIT CPU seconds ends the process by SIGXCPU.
 """
 
@@ -36,6 +36,7 @@ class Data(NamedTuple):
     folder: Path
     out: Path
     threads: int
+    seed: int
 
     def matrix(self, name: str) -> Any:
         return sp.csr_matrix(sp.load_npz(self.folder / f"{name}.npz"), dtype=np.float32)
@@ -70,7 +71,7 @@ def beamwood(preset: str) -> Callable[[Data], Callable[[], Trained]]:
         X, Y, T = (data.matrix(m) for m in ("X.trn", "Y.trn", "X.tst"))
 
         def train() -> Trained:
-            model = bw.train(X, Y, preset=preset, seed=0, threads=data.threads, progress=False)
+            model = bw.train(X, Y, preset=preset, seed=data.seed, threads=data.threads, progress=False)
             model.save(str(data.out / "model.bw"))
 
             def rank(a: int, b: int) -> list[Any]:
@@ -93,7 +94,7 @@ def libpecos(data: Data) -> Callable[[], Trained]:
 
     def train() -> Trained:
         vectors = LabelEmbeddingFactory.create(Y, X, method="pifa")
-        tree = Indexer.gen(vectors, nr_splits=32, max_leaf_size=32, seed=0, threads=data.threads)
+        tree = Indexer.gen(vectors, nr_splits=32, max_leaf_size=32, seed=data.seed, threads=data.threads)
         model = XLinearModel.train(X, Y, C=tree, threshold=0.1, threads=data.threads, negative_sampling_scheme="tfn")
         model.save(str(data.out / "model"))
         loaded = XLinearModel.load(str(data.out / "model"), is_predict_only=True)
@@ -114,7 +115,7 @@ def napkinxc(data: Data) -> Callable[[], Trained]:
     labels = [Y.indices[a:b].tolist() for a, b in zip(Y.indptr[:-1], Y.indptr[1:])]  # noqa: B905
 
     def train() -> Trained:
-        model = PLT(str(data.out / "model"), threads=data.threads, seed=0)
+        model = PLT(str(data.out / "model"), threads=data.threads, seed=data.seed)
         model.fit(X, labels)
         return Trained(lambda a, b: model.predict_proba(T[a:b], top_k=DEPTH), data.out / "model", T.shape[0])
 
@@ -168,7 +169,7 @@ def libmultilabel(data: Data) -> Callable[[], Trained]:
     X, Y, T = (data.matrix(m).astype(np.float64) for m in ("X.trn", "Y.trn", "X.tst"))
 
     def train() -> Trained:
-        np.random.seed(0)
+        np.random.seed(data.seed)
         model = linear.train_tree(Y, X, options=f"-m {data.threads}", verbose=False)
         files = data.out / "model.pickle"
         with files.open("wb") as file:
@@ -231,8 +232,8 @@ def size(path: Path) -> int:
     return sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) if path.is_dir() else path.stat().st_size
 
 
-def main(name: str, folder: str, out: str, threads: str, limit: str) -> None:
-    data = Data(Path(folder), Path(out), int(threads))
+def main(name: str, folder: str, out: str, threads: str, limit: str, seed: str = "0") -> None:
+    data = Data(Path(folder), Path(out), int(threads), int(seed))
     train = TRAINERS[name](data)
     begin, begin_cpu = time.perf_counter(), time.process_time()
     never = resource.getrlimit(resource.RLIMIT_CPU)
