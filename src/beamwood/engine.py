@@ -147,10 +147,19 @@ class Searcher:
 
     def search(self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int, filter: Any = None) -> Any:
         """(fault, known terms, native nanoseconds, hits) of one text: tokens, features, beam and names in one call."""
+        wanted = (k, beam, self._matcher, self._isa, self._bound, filter)
+        return self._sound(_core.search, vectorizer, text, keys, names, *wanted)
+
+    def search_json(
+        self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int, filter: Any, least: float
+    ) -> Any:
+        """The same with the hits that score at least `least` as JSON, in bytes."""
+        wanted = (k, beam, self._matcher, self._isa, self._bound, filter, least)
+        return self._sound(_core.search_json, vectorizer, text, keys, names, *wanted)
+
+    def _sound(self, call: Any, *arguments: Any) -> Any:
         try:
-            found = _core.search(
-                self.forest, vectorizer, text, keys, names, k, beam, self._matcher, self._isa, self._bound, filter
-            )
+            found = call(self.forest, *arguments)
         except IndexError:
             found = (_DAMAGED,)
         if found[0]:

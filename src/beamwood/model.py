@@ -28,7 +28,7 @@ from beamwood.engine import (
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, mean_score
 from beamwood.filters import Filter, make_filter
-from beamwood.hits import Hits, checked_text, hits_above
+from beamwood.hits import Hits, JsonHits, checked_text, hits_above
 from beamwood.layers import Layer
 from beamwood.rows import as_csr, is_sparse
 from beamwood.shape import Shape
@@ -318,6 +318,19 @@ class Model:
             checked_text(text), fitted.vectorizer, self._native_keys, self._native_names, k, beam, native
         )
         return hits_above(found[3], min_score, found[1], found[2])
+
+    def search_json(
+        self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None, filter: Filter | None = None
+    ) -> JsonHits:
+        """The hits of search as a JSON list, in bytes: what a server sends on, without a Python object a hit."""
+        fitted = self._fitted_text()
+        native = None if filter is None else self._own(filter)
+        least = -np.inf if min_score is None else min_score
+        strings = (self._native_keys, self._native_names)
+        _, known, nanoseconds, hits = self._searcher.search_json(
+            checked_text(text), fitted.vectorizer, *strings, positive(k, "k"), positive(beam, "beam"), native, least
+        )
+        return JsonHits(hits, known, nanoseconds)
 
     def search_many(
         self,
