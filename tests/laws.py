@@ -45,7 +45,7 @@ def engines() -> list[Engine]:
 def expected(case: Case, k: int, beam: int) -> Answer:
     """What the plain reference says."""
     with np.errstate(all="ignore"):
-        return reference.topk(case.trees, case.X, case.parsed(), k, beam)
+        return reference.topk(case.trees, case.X, case.parsed(), k, beam, case.unit_rows)
 
 
 def check_same(found: Answer, wanted: Answer, *what: object) -> None:

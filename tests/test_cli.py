@@ -115,7 +115,7 @@ def test_the_help_lists_every_verb() -> None:
     assert all(verb in listed for verb in VERBS)
 
 
-@pytest.mark.parametrize("verb", ["serve", "convert"])
+@pytest.mark.parametrize("verb", ["serve"])
 def test_reserved_verbs_say_so(verb: str) -> None:
     assert "not yet in this version" in fails(verb)
     assert "not yet in this version" in fails(verb, "model.bw", "--port", "8000")

@@ -46,6 +46,8 @@ nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view 
     sound = vectorizer.transform_one(text, scratch->text, scratch->ids, scratch->values);
     // A damaged vocabulary may name features that the forest does not have.
     sound = sound && (scratch->ids.empty() || scratch->ids.back() < self.forest.features);
+    if (sound && self.forest.unit_rows)
+      to_unit_length(scratch->values.data(), scratch->values.size(), scratch->values.data());
     if (sound && !scratch->ids.empty()) {
       scratch->labels.resize(k);
       scratch->scores.resize(k);

@@ -306,7 +306,8 @@ inline std::vector<Candidate> plain_reached(const PlainForest& forest, const Pla
       for (std::uint32_t node = layer.child_start[parent.id]; node < layer.child_start[parent.id + 1]; ++node) {
         float z = plain_sum(query, layer.column[node]);
         if (!layer.bias.empty()) z += layer.bias[node];
-        const float score = combine(forest.activation.path, parent.score, activate(forest.activation, z));
+        const float score = combine(forest.activation.path, forest.activation.handed_down(parent.score),
+                                    activate(forest.activation, z));
         if (layer.label[node] == kNoLabel) children.push_back({node, score});
         else reached.push_back({layer.label[node], leaf_score(forest.activation.path, score)});
       }

@@ -184,6 +184,7 @@ class Parts:
     features: int
     labels: int
     activation: Activation
+    unit_rows: bool
 
     def get(self, tree: int, layer: int, fields: tuple[tuple[str, str], ...]) -> list[Array]:
         """Those arrays of a layer; one that is not there is empty."""
@@ -207,7 +208,8 @@ class Parts:
     def empty_forest(self, layout: str) -> Any:
         """A native forest without layers."""
         a = self.activation
-        return _core.Forest(self.features, self.labels, a.kind_number, a.power, a.path_number, LAYOUTS.index(layout))
+        numbers = (a.kind_number, a.power, a.path_number, LAYOUTS.index(layout), a.discount)
+        return _core.Forest(self.features, self.labels, *numbers, self.unit_rows)
 
 
 def chunk_forest(parts: Parts) -> Any:

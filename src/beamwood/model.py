@@ -47,7 +47,7 @@ class Model:
         self._shape, self._sections = shape, sections
         self._engine = engine or Engine()
         self.report = report
-        parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation)
+        parts = parts_of(shape, sections)
         layout = self._engine.layout
         if layout == "auto":
             layout = "threaded" if parts.has("root") else "chunk"
@@ -72,6 +72,8 @@ class Model:
         *,
         activation: str = "sigmoid",
         path: str | None = None,
+        discount: float = 1.0,
+        unit_rows: bool = False,
         names: Sequence[str] | None = None,
         keys: Sequence[str] | None = None,
         settings: dict[str, Any] | None = None,
@@ -79,9 +81,13 @@ class Model:
     ) -> Model:
         """A model of one tree from its layers, top to bottom (see Layer).
 
+        path: how scores are put together; "log-exp" adds log scores and shows exp at the leaf.
+        discount: with "log-exp", what a node's score is multiplied by before its children add theirs.
+        unit_rows: queries are divided by their length (the l2 norm) first.
         names are shown to people; keys are unique strings that name a label (default: the names).
         """
-        return cls._build([layers], Activation.parse(activation, path), names, keys, settings or {}, report)
+        parsed = Activation.parse(activation, path, discount)
+        return cls._build([layers], parsed, unit_rows, names, keys, settings or {}, report)
 
     @classmethod
     def from_trees(
@@ -95,7 +101,7 @@ class Model:
         sizes: list[TreeSize] = []
         for number, model in enumerate(models):
             shape = model._shape
-            if (shape.features, shape.labels, shape.activation) != (first.features, first.labels, first.activation):
+            if _must_agree(shape) != _must_agree(first):
                 raise DataError(
                     f"Model {number} has {shape.features:,} features, {shape.labels:,} labels and activation "
                     f"{shape.activation.name}; "
@@ -117,6 +123,7 @@ class Model:
         cls,
         trees: Sequence[Sequence[Layer]],
         activation: Activation,
+        unit_rows: bool,
         names: Sequence[str] | None,
         keys: Sequence[str] | None,
         settings: dict[str, Any],
@@ -133,7 +140,8 @@ class Model:
             sections |= arrays
             sizes.append(size)
         sections |= string_sections(names, keys, labels)
-        return cls(Shape(features, labels, activation, tuple(sizes), settings), sections, report=report)
+        shape = Shape(features, labels, activation, tuple(sizes), settings, bool(unit_rows))
+        return cls(shape, sections, report=report)
 
     def layers(self, tree: int = 0) -> list[Layer]:
         """The layers that from_layers would make this tree from, bit for bit."""
@@ -149,7 +157,8 @@ class Model:
         from beamwood import __version__
 
         arrays = {name: array for name, array in sorted(self._sections.items()) if array.size}
-        store.save(path, arrays, {"version": __version__, "model": self._shape.describe()})
+        described = {"version": __version__, "requires": self._shape.requires(), "model": self._shape.describe()}
+        store.save(path, arrays, described)
 
     def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
@@ -161,9 +170,7 @@ class Model:
             name: value for name, value in (("matcher", matcher), ("layout", layout), ("isa", isa)) if value is not None
         }
         engine = replace(self._engine, **given)
-        parts = Parts(
-            self._sections, self._shape.trees, self._shape.features, self._shape.labels, self._shape.activation
-        )
+        parts = parts_of(self._shape, self._sections)
         sections = self._sections
         if engine.layout == "threaded" and not parts.has("root"):
             sections = sections | thread_sections(parts, self._chunked, cores())
@@ -217,8 +224,8 @@ class Model:
             )
         if not self._shape.activation.only_shrinks:
             raise SettingsError(
-                "exact=True needs an activation that only shrinks scores down the tree, identity does not. "
-                "Use a wider beam instead."
+                "exact=True needs an activation that only shrinks scores down the tree; identity and a discount "
+                "do not. Use a wider beam instead."
             )
         if self._searcher.layout != "threaded":
             return self._searcher
@@ -254,6 +261,12 @@ class Model:
             )
             for i in range(len(known))
         ]
+
+    def with_names(self, names: Sequence[str] | None = None, keys: Sequence[str] | None = None) -> Model:
+        """The same model with other names for people and other unique keys, one for each label (default: the names)."""
+        sections = {n: a for n, a in self._sections.items() if not n.startswith(("names/", "keys/"))}
+        sections |= string_sections(names, keys, self._shape.labels)
+        return Model(self._shape, sections, self._engine, self.report)
 
     def with_text(self, text: FittedText) -> Model:
         """The same model, with the text features that its columns were made with: it can then search."""
@@ -328,6 +341,8 @@ class Model:
             "features": self._shape.features,
             "activation": self._shape.activation.name,
             "path": self._shape.activation.path,
+            "discount": self._shape.activation.discount,
+            "unit_rows": self._shape.unit_rows,
             "trees": len(self._shape.trees),
             "depth": max(len(tree.nodes) for tree in self._shape.trees),
             "nodes": [list(tree.nodes) for tree in self._shape.trees],
@@ -352,6 +367,16 @@ class Model:
         trees = f"{len(shape.trees)} tree" + "s" * (len(shape.trees) > 1)
         size = f"{shape.labels:,} labels, {shape.features:,} features"
         return f"<beamwood.Model: {size}, {trees}, {shape.activation.name}>"
+
+
+def parts_of(shape: Shape, sections: Sections) -> Parts:
+    """What a native forest is made from."""
+    return Parts(sections, shape.trees, shape.features, shape.labels, shape.activation, shape.unit_rows)
+
+
+def _must_agree(shape: Shape) -> tuple[Any, ...]:
+    """What the trees of an ensemble have in common."""
+    return shape.features, shape.labels, shape.activation, shape.unit_rows
 
 
 def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> Model:

@@ -5,6 +5,7 @@ It is slow on purpose: one query, one feature at a time. Every kernel must give 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ def reached(layers: Sequence[Layer], query: Any, activation: Activation, beam: i
         if layer.bias is not None:
             z = z + np.asarray(layer.bias, np.float32)
         own = activation.scores(z[candidates])
-        above = beam_score[parent[candidates]]
+        above = activation.handed_down(beam_score[parent[candidates]])
         if activation.path == "product":
             own = above * own
         elif activation.path != "last":
@@ -65,6 +66,15 @@ def reached(layers: Sequence[Layer], query: Any, activation: Activation, beam: i
     return np.concatenate(labels), np.concatenate(shown)
 
 
+def unit_length(query: Any) -> Any:
+    """A row divided by its l2 norm: squares added in double for rising feature, each value rounded once; zeros stay."""
+    total = 0.0
+    for value in query.data.tolist():
+        total += value * value
+    scaled = query.data.astype(np.float64) / (math.sqrt(total) if total > 0 else 1.0)
+    return sp.csr_array((scaled.astype(np.float32), query.indices, query.indptr), shape=query.shape)
+
+
 def labels_of(layer: Layer, last: bool) -> Ints:
     """The label of each node, -1 for inner ones; by default the last layer's nodes are the labels in order."""
     if layer.label is not None:
@@ -74,14 +84,19 @@ def labels_of(layer: Layer, last: bool) -> Ints:
 
 
 def topk(
-    trees: Sequence[Sequence[Layer]], X: Any, activation: Activation, k: int = 10, beam: int = 10
+    trees: Sequence[Sequence[Layer]],
+    X: Any,
+    activation: Activation,
+    k: int = 10,
+    beam: int = 10,
+    unit_rows: bool = False,
 ) -> tuple[Ints, Floats]:
-    """The best k labels of each row and their scores, padded with -1 and -inf."""
+    """The best k labels of each row and their scores, padded with -1 and -inf. unit_rows: rows are scaled first."""
     X = sp.csr_array(X, dtype=np.float32)
     all_labels = np.full((X.shape[0], k), -1, np.int64)
     all_scores = np.full((X.shape[0], k), -np.inf, np.float32)
     for i in range(X.shape[0]):
-        query = X[[i]]
+        query = unit_length(X[[i]]) if unit_rows else X[[i]]
         answers = [reached(layers, query, activation, beam) for layers in trees]
         labels, scores = answers[0] if len(answers) == 1 else mean_of(answers)
         best = rank(scores, labels, k)

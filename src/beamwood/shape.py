@@ -19,6 +19,7 @@ class Shape:
     activation: Activation
     trees: tuple[TreeSize, ...]
     settings: dict[str, Any] = field(default_factory=dict)
+    unit_rows: bool = False  # rows are divided by their length before anything else
     text: dict[str, Any] | None = None  # how texts become features; the vocabulary is among the arrays
 
     def describe(self) -> dict[str, Any]:
@@ -28,10 +29,17 @@ class Shape:
             "labels": self.labels,
             "activation": self.activation.name,
             "path": self.activation.path,
+            "discount": self.activation.discount,
+            "unit_rows": self.unit_rows,
             "trees": [{"nodes": list(tree.nodes), "nonzeros": list(tree.nonzeros)} for tree in self.trees],
             "settings": self.settings,
             "text": self.text,
         }
+
+    def requires(self) -> list[str]:
+        """What a reader of the file must know beyond the layout: a model that uses none of it needs nothing new."""
+        discounted = ["discount-1"] if self.activation.discount != 1 else []
+        return discounted + (["unit-rows-1"] if self.unit_rows else [])
 
     @classmethod
     def read(cls, meta: dict[str, Any]) -> Shape:
@@ -41,13 +49,14 @@ class Shape:
             trees = tuple(
                 TreeSize(tuple(map(_count, t["nodes"])), tuple(map(_count, t["nonzeros"]))) for t in model["trees"]
             )
-            activation = Activation.parse(model["activation"], model["path"])
+            activation = Activation.parse(model["activation"], model["path"], _real(model.get("discount", 1.0)))
             shape = cls(
                 _count(model["features"]),
                 _count(model["labels"]),
                 activation,
                 trees,
                 dict(model["settings"]),
+                model.get("unit_rows") is True,
                 model["text"],
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -57,6 +66,12 @@ class Shape:
                 "The model's description is damaged (a tree without layers). Get a fresh copy of the file."
             )
         return shape
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{value!r} is not a number")
+    return float(value)
 
 
 def _count(value: Any) -> int:

@@ -25,7 +25,7 @@ from beamwood.errors import FormatError, SettingsError
 Array = npt.NDArray[Any]
 
 FORMAT_VERSION = 1
-KNOWN_FEATURES = frozenset({"chunk-1"})  # what this version can read
+KNOWN_FEATURES = frozenset({"chunk-1", "discount-1", "unit-rows-1"})  # what this version can read
 ALIGNMENT = 64
 MAX_HEADER = 100_000_000  # safetensors' own limit
 _ZERO_HASH = "0" * 16
@@ -110,7 +110,8 @@ def header_of(arrays: dict[str, Array], description: dict[str, Any]) -> tuple[by
         if padding[name]:
             entries[f"_pad/{number}"] = {"dtype": "U8", "shape": [padding[name]], "data_offsets": [end, at]}
     checks = {name: f"{hash_of(array):016x}" for name, array in arrays.items()}
-    meta = {"format": FORMAT_VERSION, "requires": ["chunk-1"], **description, "xxh3": checks, "header": _ZERO_HASH}
+    requires = ["chunk-1", *description.get("requires", ())]
+    meta = {"format": FORMAT_VERSION, **description, "requires": requires, "xxh3": checks, "header": _ZERO_HASH}
 
     def render() -> bytes:
         text = json.dumps({"__metadata__": {"beamwood": json.dumps(meta)}, **entries}, separators=(",", ":")).encode()

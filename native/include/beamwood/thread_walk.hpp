@@ -6,8 +6,8 @@
 //
 // The exact bound: activations never raise a score, and nodes are opened best first. Once the b-th best candidate
 // beats a node's own score, neither the node nor any after it can contribute: stop. At equal scores it goes on, for
-// the order law then decides by id. The bound is off where scores can rise (identity), in layers with early leaves
-// (they join the answers whatever the beam), and in the last layer of several trees (every child counts there).
+// the order law then decides by id. The bound is off where scores can rise (identity, a discount), in layers with
+// early leaves (they join the answers whatever the beam), and in the last layer of several trees (every child counts there).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -159,7 +159,8 @@ private:
         take(c, combine(forest.activation.path, open.score, activate(forest.activation, z)));
       }
     } else {
-      kernels.activate(forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
+      const float handed_down = forest.activation.handed_down(open.score);
+      kernels.activate(forest.activation, sums_.data(), bias_, width, handed_down, scores_.data());
       for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
     }
     if (bar) bar->tighten();

@@ -18,9 +18,10 @@ from typer.core import TyperGroup
 
 from beamwood import __version__
 from beamwood.cli.bench import bench
+from beamwood.cli.convert import convert
 from beamwood.cli.evaluate import evaluate
 from beamwood.cli.inspect import inspect
-from beamwood.cli.later import convert, serve
+from beamwood.cli.later import serve
 from beamwood.cli.options import DEBUG
 from beamwood.cli.output import one_line, say
 from beamwood.cli.predict import predict
@@ -102,7 +103,7 @@ def _beamwood(
     """
 
 
-for _verb in (train, predict, evaluate, search, inspect, bench):
+for _verb in (train, predict, evaluate, search, inspect, convert, bench):
     app.command(no_args_is_help=True)(_verb)
-for _reserved in (serve, convert):
+for _reserved in (serve,):
     app.command(context_settings={"ignore_unknown_options": True})(_reserved)

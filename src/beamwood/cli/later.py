@@ -1,4 +1,4 @@
-"""later.py — `beamwood serve` and `beamwood convert`: names that are kept for verbs to come."""
+"""later.py — `beamwood serve`: a name that is kept for a verb to come."""
 
 from __future__ import annotations
 
@@ -19,14 +19,4 @@ def serve(words: Words = None) -> None:
     """
     raise SettingsError(
         f"serve is not yet in this version ({__version__}); use `beamwood search` or `beamwood predict` until then"
-    )
-
-
-def convert(words: Words = None) -> None:
-    """Bring in models of other programs. Not yet in this version.
-
-    Example, until then: beamwood inspect model.bw
-    """
-    raise SettingsError(
-        f"convert is not yet in this version ({__version__}); use Model.from_layers in Python until then"
     )

@@ -1,1 +1,1 @@
-"""Foreign formats, one a file: what others made in, our objects out."""
+"""Foreign formats, one a file: what others made in, our objects out, and back."""
