@@ -42,10 +42,15 @@ def engines() -> list[Engine]:
     return [one for one in every if one["layout"] in MATCHED or one["matcher"] == "auto"] + [{}]
 
 
-def expected(case: Case, k: int, beam: int) -> Answer:
+def expected(case: Case, k: int, beam: int, allowed: Array | None = None) -> Answer:
     """What the plain reference says."""
     with np.errstate(all="ignore"):
-        return reference.topk(case.trees, case.X, case.parsed(), k, beam, case.unit_rows)
+        return reference.topk(case.trees, case.X, case.parsed(), k, beam, allowed, case.unit_rows)
+
+
+def everything(case: Case) -> int:
+    """A beam that drops nothing."""
+    return max(len(layer.parent) for tree in case.trees for layer in tree) + 1
 
 
 def check_same(found: Answer, wanted: Answer, *what: object) -> None:
@@ -137,15 +142,76 @@ def exact_search_equals_the_full_ranking(case: Case, variants: Sequence[Engine] 
         with pytest.raises(bw.SettingsError, match=r"exact=True .* Use a wider beam"):
             model.topk(case.X, exact=True)
         return
-    everything = max(len(layer.parent) for tree in case.trees for layer in tree) + 1
+    widest = everything(case)
     for k, _ in case.asks:
-        wanted = expected(case, k, everything)
+        wanted = expected(case, k, widest)
         for engine in engines() if variants is None else variants:
             one = model.using(**engine)
             for threads in (1, 2):
                 what = (case.seed, engine, f"k={k} threads={threads}")
                 check_same(one.topk(case.X, k, 1, threads, exact=True), wanted, *what, "exact")
-                check_same(one.topk(case.X, k, everything, threads), wanted, *what, "a beam of everything")
+                check_same(one.topk(case.X, k, widest, threads), wanted, *what, "a beam of everything")
+
+
+def filters_of(case: Case) -> list[Array]:
+    """Masks of allowed labels: all, none, one, most, few, and a run of neighbours."""
+    rng = np.random.default_rng(case.labels)
+    number = np.arange(case.labels)
+    some = [rng.random(case.labels) < share for share in (0.9, 0.5, 0.1)]
+    return [number >= 0, number < 0, number == case.labels // 2, *some, number < 1 + case.labels // 7]
+
+
+def filters_keep_their_promises(case: Case, variants: Sequence[Engine] | None = None) -> int:
+    """Every engine finds what the reference finds with a filter: k allowed labels when there are so many; each with
+    the bits it has without one; and with a beam that drops nothing the full ranking, filtered. Comparisons made."""
+    base = case.model()
+    models = [base.using(**engine) for engine in (engines() if variants is None else variants)]
+    full = expected(case, case.labels, everything(case))
+    compared = 0
+    for allowed in filters_of(case):
+        made = models[0].filter(allow=allowed)
+        assert len(made) == allowed.sum(), case.seed
+        for k, beam in case.asks:
+            what = (case.seed, f"{allowed.sum()} of {case.labels} labels, k={k} beam={beam}")
+            wanted = expected(case, k, beam, allowed)
+            check_filtered(case, wanted, full, allowed, k, what)
+            wide = expected(case, k, everything(case), allowed)
+            check_same(wide, filtered(full, allowed, k), *what, "a beam of everything")
+            for engine, model in enumerate(models):
+                for threads in (1, 2):
+                    found = model.topk(case.X, k, beam, threads, filter=made)
+                    check_same(found, wanted, *what, f"engine {engine}, threads={threads}")
+                found = model.topk(case.X, k, everything(case), filter=made)
+                check_same(found, wide, *what, f"engine {engine}, a beam of everything")
+                if len(case.trees) == 1 and case.parsed().only_shrinks:
+                    check_same(
+                        model.topk(case.X, k, 1, exact=True, filter=made), wide, *what, f"engine {engine}, exact"
+                    )
+                compared += 4
+    return compared
+
+
+def filtered(full: Answer, allowed: Array, k: int) -> Answer:
+    """The first k allowed labels of a full ranking, padded."""
+    labels = np.full((len(full[0]), k), -1, np.int64)
+    scores = np.full((len(full[0]), k), -np.inf, np.float32)
+    for row, (ids, values) in enumerate(zip(*full, strict=True)):
+        kept = np.flatnonzero((ids >= 0) & allowed[ids])[:k]
+        labels[row, : len(kept)], scores[row, : len(kept)] = ids[kept], values[kept]
+    return labels, scores
+
+
+def check_filtered(case: Case, found: Answer, full: Answer, allowed: Array, k: int, what: tuple[object, ...]) -> None:
+    """Allowed labels alone, as many as there are or k; in one tree each with the score of the full ranking."""
+    there = found[0] >= 0
+    assert (there.sum(axis=1) == min(k, int(allowed.sum()))).all(), what
+    assert allowed[found[0][there]].all(), what
+    if len(case.trees) == 1:
+        for ids, values, all_ids, all_values in zip(*found, *full, strict=True):
+            of_label = np.empty(case.labels, np.float32)
+            of_label[all_ids] = all_values
+            kept = ids >= 0
+            check_same((ids[kept], values[kept]), (ids[kept], of_label[ids[kept]]), *what, "scores")
 
 
 def layers_come_back_bit_for_bit(case: Case, folder: Path) -> None:

@@ -19,6 +19,7 @@ from strategies import Case, cases, random_case
 MODELS = int(os.environ.get("BEAMWOOD_LAWS_MODELS", "120"))
 FIRST = int(os.environ.get("BEAMWOOD_LAWS_FIRST", "0"))
 STEP = 25
+FILTERED = [{"layout": "chunk"}, {"layout": "column", "matcher": "dense"}, {"layout": "threaded"}]
 
 
 def check_models(seeds: range) -> tuple[int, list[str]]:
@@ -33,6 +34,8 @@ def check_models(seeds: range) -> tuple[int, list[str]]:
                 laws.one_order(case)
                 if seed % 3 == 0:
                     laws.exact_search_equals_the_full_ranking(case, None if seed % 9 == 0 else [{}])
+                if seed % 4 == 0:
+                    compared += laws.filters_keep_their_promises(case, None if seed % 16 == 0 else FILTERED)
                 if seed % 5 == 0:
                     laws.layers_come_back_bit_for_bit(case, folder)
             except Exception as error:
@@ -75,6 +78,11 @@ def test_same_bits_for_every_engine_on_models_that_shrink(case: Case) -> None:
 @pytest.mark.parametrize("seed", range(1000, 1020))
 def test_exact_search_equals_the_full_ranking(seed: int) -> None:
     laws.exact_search_equals_the_full_ranking(random_case(seed))
+
+
+@pytest.mark.parametrize("seed", range(6000, 6020))
+def test_filters_keep_their_promises(seed: int) -> None:
+    laws.filters_keep_their_promises(random_case(seed), None if seed % 4 == 0 else FILTERED)
 
 
 @pytest.mark.parametrize("seed", range(2000, 2030))

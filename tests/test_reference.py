@@ -139,6 +139,14 @@ def test_a_discount_shrinks_what_a_node_hands_down() -> None:
     assert shown == pytest.approx(np.exp(-2.25), rel=1e-6)
 
 
+def test_a_certain_only_child_stands_for_its_parent() -> None:
+    """A chain of certain nodes changes no score, whatever the discount."""
+    how: dict[str, Any] = {"activation": "log-hinge-2", "path": "log-exp", "discount": 0.5, "k": 1}
+    plain = [layer([[-1.0]], [0]), layer([[0.5]], [0])]
+    link = layer([[0.0]], [0], bias=np.array([np.inf], np.float32))
+    assert ask([[plain[0], link, link, plain[1]]], [1], **how) == ask([plain], [1], **how)
+
+
 def test_unit_rows_are_divided_by_their_length_and_zeros_stay() -> None:
     one = layer([[1, 0], [0, 1]], [0, 0])
     assert ask([[one]], [3, 4], k=2, unit_rows=True) == [(1, float(F(0.8))), (0, float(F(0.6)))]

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "beamwood/parallel.hpp"
 
@@ -20,6 +22,17 @@ template <class T> using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::dev
 
 template <class T> std::span<const T> view(const In<T>& array) { return {array.data(), array.shape(0)}; }
 template <class T> std::span<T> view(const Out<T>& array) { return {array.data(), array.shape(0)}; }
+
+// An array that native code made.
+template <class T> using Made = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+// Hands a vector to numpy without a copy.
+template <class T> Made<T> give(std::vector<T>&& values) {
+  auto owned = std::make_unique<std::vector<T>>(std::move(values));
+  std::vector<T>* const raw = owned.release();
+  nb::capsule owner(raw, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Made<T>(raw->data(), {raw->size()}, owner);
+}
 
 // Workers whose caller asks Python for signals, some twenty times a second. Call it with the GIL, work without.
 // After Ctrl-C the Python error is set and `Interrupted` ends the call; module.cpp hands the error on.
@@ -37,6 +50,8 @@ inline beamwood::Workers python_workers(unsigned threads) {
 }
 
 void bind_engine(nb::module_& m);
+void bind_filter(nb::module_& m);
+void bind_explain(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_text(nb::module_& m);

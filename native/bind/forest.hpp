@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "beamwood/exact.hpp"
+#include "beamwood/filtered.hpp"
 #include "beamwood/vectorize.hpp"
 
 // Calls never share scratch memory: each takes a search from here and gives it back. What is kept grows to the
@@ -52,6 +53,7 @@ private:
 struct CallScratch {
   beamwood::QueryBatch batch;
   beamwood::BeamSearch beam;
+  beamwood::FilteredSearch filtered;
   beamwood::TextScratch text;
   std::vector<std::uint32_t> ids;
   std::vector<float> values, scores;
@@ -67,6 +69,11 @@ struct PyForest {
     (owners.push_back(std::make_shared<Arrays>(arrays)), ...);
   }
 };
+
+// A filter may only be used with trees of the shape it was built for.
+inline void check_fits(const beamwood::Filter* filter, const PyForest& forest) {
+  if (filter && !filter->fits(forest.forest)) throw nb::value_error("the filter belongs to another model");
+}
 
 // Options as Python passes them; matcher -1 lets the engine choose.
 inline beamwood::SearchOptions options_of(std::size_t k, std::uint32_t beam, int matcher, int isa, bool sort_blocks) {

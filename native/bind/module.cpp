@@ -10,7 +10,9 @@ NB_MODULE(_core, m) {
       if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
     }
   });
+  bind_filter(m);
   bind_engine(m);
+  bind_explain(m);
   bind_training(m);
   bind_text(m);
   bind_search(m);

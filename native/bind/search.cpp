@@ -36,7 +36,9 @@ nb::list hits_of(const std::int64_t* labels, const float* scores, std::size_t co
 
 // (fault, known terms, native nanoseconds, hits): fault 0 is success, 5 a damaged model.
 nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view text, const Strings* keys,
-                 const Strings* names, std::uint32_t k, std::uint32_t beam, int matcher, int isa) {
+                 const Strings* names, std::uint32_t k, std::uint32_t beam, int matcher, int isa,
+                 const Filter* filter) {
+  check_fits(filter, self);
   const Shelf<CallScratch>::Loan scratch(self.shelf);
   std::uint64_t engine = 0;
   bool sound = true;
@@ -54,8 +56,10 @@ nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view 
       SearchOptions options = options_of(k, beam, matcher, isa, true);
       const Query query{scratch->ids.data(), scratch->values.data(), static_cast<std::uint32_t>(scratch->ids.size())};
       const auto begin = std::chrono::steady_clock::now();
-      sound = scratch->beam.run(self.forest, {&query, 1}, options, Workers{}, scratch->labels.data(),
-                                scratch->scores.data());
+      std::int64_t* const labels = scratch->labels.data();
+      float* const scores = scratch->scores.data();
+      sound = filter ? scratch->filtered.run(self.forest, *filter, {&query, 1}, options, Workers{}, labels, scores)
+                     : scratch->beam.run(self.forest, {&query, 1}, options, Workers{}, labels, scores);
       engine = static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
     }
   }
@@ -75,7 +79,8 @@ void bind_search(nb::module_& m) {
           },
           nb::arg("blob"), nb::arg("offsets"));
   m.def("search", &search, nb::arg("forest"), nb::arg("vectorizer"), nb::arg("text"), nb::arg("keys").none(),
-        nb::arg("names").none(), nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"));
+        nb::arg("names").none(), nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"),
+        nb::arg("filter").none());
   m.def(
       "hits",
       [](const In<std::int64_t>& labels, const In<float>& scores, const Strings* keys, const Strings* names) {

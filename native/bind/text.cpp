@@ -14,16 +14,6 @@ namespace {
 
 using namespace beamwood;
 
-template <class T> using Made = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-// Hands a vector to numpy without a copy.
-template <class T> Made<T> give(std::vector<T>&& values) {
-  auto owned = std::make_unique<std::vector<T>>(std::move(values));
-  std::vector<T>* const raw = owned.release();
-  nb::capsule owner(raw, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Made<T>(raw->data(), {raw->size()}, owner);
-}
-
 // (splitter, min_n, max_n, lowercase, min_letters, max_tokens)
 TermRules term_rules(const nb::tuple& rules) {
   return {static_cast<Splitter>(nb::cast<int>(rules[0])),

@@ -2,6 +2,8 @@
 
 from beamwood.engine import LayerChoice, Stats
 from beamwood.errors import BeamwoodError, DataError, FormatError, SettingsError
+from beamwood.explain import Explanation
+from beamwood.filters import Filter
 from beamwood.hits import Hit, Hits
 from beamwood.layers import Layer
 from beamwood.metrics import Metrics, evaluate
@@ -16,6 +18,8 @@ __version__ = "0.1.0"
 __all__ = [
     "BeamwoodError",
     "DataError",
+    "Explanation",
+    "Filter",
     "FittedText",
     "FormatError",
     "Hit",

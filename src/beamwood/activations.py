@@ -66,9 +66,14 @@ class Activation:
         """The score that paths start with."""
         return 1.0 if self.path == "product" else 0.0
 
-    def handed_down(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """What the children of nodes with these scores start from."""
-        return scores * np.float32(self.discount) if self.path == "log-exp" else scores
+    def handed_down(self, scores: npt.NDArray[np.float32], stands_in: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
+        """What children start from, given their parents' scores.
+
+        stands_in: children that are certain and alone below their parent: each takes the parent's score as it is.
+        """
+        if self.path != "log-exp":
+            return scores
+        return np.where(stands_in, scores, scores * np.float32(self.discount))
 
     def scores(self, z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """The activation of each z."""

@@ -85,7 +85,15 @@ class Searcher:
         self._isa = _core.best_isa() if engine.isa == "auto" else ISAS.index(engine.isa)
 
     def topk(
-        self, X: Any, k: int, beam: int, threads: int, exact: bool, with_stats: bool = False, sort_blocks: bool = True
+        self,
+        X: Any,
+        k: int,
+        beam: int,
+        threads: int,
+        exact: bool,
+        with_stats: bool = False,
+        sort_blocks: bool = True,
+        filter: Any = None,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], Any]:
         """Labels, scores (n x k) and, when wanted, the raw statistics of the call."""
         # The quick way in: CSR arrays of the right types go to the core as they are; it looks at every number once.
@@ -107,12 +115,13 @@ class Searcher:
                 exact,
                 sort_blocks,
                 with_stats,
+                filter,
             )
         except TypeError:  # ids of an odd integer type: a copy has usual ones
             usual = as_csr(X, self.features, "X")
             if (usual.indices.dtype, usual.indptr.dtype) == (X.indices.dtype, X.indptr.dtype):
                 raise
-            return self.topk(usual, k, beam, threads, exact, with_stats, sort_blocks)
+            return self.topk(usual, k, beam, threads, exact, with_stats, sort_blocks, filter)
         if result == 0 or type(result) is tuple:
             return labels, scores, result
         if result == _DAMAGED:
@@ -123,12 +132,12 @@ class Searcher:
         canonical = as_csr(
             X, self.features, "X"
         )  # raises with the place and the reason, unless rows were only unsorted
-        return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks)
+        return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks, filter)
 
-    def search(self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int) -> Any:
+    def search(self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int, filter: Any = None) -> Any:
         """(fault, known terms, native nanoseconds, hits) of one text: tokens, features, beam and names in one call."""
         try:
-            found = _core.search(self.forest, vectorizer, text, keys, names, k, beam, self._matcher, self._isa)
+            found = _core.search(self.forest, vectorizer, text, keys, names, k, beam, self._matcher, self._isa, filter)
         except IndexError:
             found = (_DAMAGED,)
         if found[0]:

@@ -28,9 +28,12 @@ from beamwood.engine import (
     threaded_forest,
 )
 from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.explain import Explainer, Explanation, Telling, mean_score
+from beamwood.filters import Filter, make_filter
 from beamwood.hits import Hits, checked_text, hits_above
 from beamwood.layers import Layer
-from beamwood.rows import is_sparse
+from beamwood.reference import unit_length
+from beamwood.rows import as_csr, is_sparse
 from beamwood.shape import Shape
 from beamwood.strings import StringTable, native_strings, string_sections
 from beamwood.text import FittedText
@@ -188,29 +191,57 @@ class Model:
         *,
         exact: bool = ...,
         stats: Literal[False] = ...,
+        filter: Filter | None = ...,
     ) -> tuple[Labels, Scores]: ...
     @overload
     def topk(
-        self, X: Any, k: int = ..., beam: int = ..., threads: int = ..., *, exact: bool = ..., stats: Literal[True]
+        self,
+        X: Any,
+        k: int = ...,
+        beam: int = ...,
+        threads: int = ...,
+        *,
+        exact: bool = ...,
+        stats: Literal[True],
+        filter: Filter | None = ...,
     ) -> tuple[Labels, Scores, Stats]: ...
     def topk(
-        self, X: Any, k: int = 10, beam: int = 10, threads: int = 1, *, exact: bool = False, stats: bool = False
+        self,
+        X: Any,
+        k: int = 10,
+        beam: int = 10,
+        threads: int = 1,
+        *,
+        exact: bool = False,
+        stats: bool = False,
+        filter: Filter | None = None,
     ) -> tuple[Labels, Scores] | tuple[Labels, Scores, Stats]:
         """The best k labels of each row of X and their scores: two n x k arrays in rank order, padded with -1 and -inf.
 
         beam: nodes kept a layer. exact=True looks for the true best k instead, however many nodes that takes.
-        stats=True also returns what the call did.
+        stats=True also returns what the call did. filter: find allowed labels alone (see `filter`); the search then
+        goes on until it has k of them or there are no more.
         """
         counts = type(k) is int and type(beam) is int and type(threads) is int
         if not (counts and 1 <= k <= MOST and 1 <= beam <= MOST and 1 <= threads <= MOST):
             k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
         searcher = self._exact_searcher() if exact else self._searcher
-        labels, scores, raw = searcher.topk(X, k, beam, threads, exact, stats)
+        native = None if filter is None else self._own(filter)
+        labels, scores, raw = searcher.topk(X, k, beam, threads, exact, stats, filter=native)
         return (labels, scores, searcher.stats(raw)) if stats else (labels, scores)
 
-    def predict(self, X: Any, k: int = 10, beam: int = 10, threads: int = 1, *, exact: bool = False) -> Any:
+    def predict(
+        self,
+        X: Any,
+        k: int = 10,
+        beam: int = 10,
+        threads: int = 1,
+        *,
+        exact: bool = False,
+        filter: Filter | None = None,
+    ) -> Any:
         """The same answers as topk as a scipy CSR array, queries x labels, each row in rank order."""
-        labels, scores = self.topk(X, k, beam, threads, exact=exact)
+        labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter)
         found = labels >= 0
         offsets = np.zeros(len(labels) + 1, np.int64)
         np.cumsum(found.sum(axis=1), out=offsets[1:])
@@ -232,25 +263,46 @@ class Model:
         engine = replace(self._engine, layout="chunk", matcher="auto")  # threads have no matcher
         return Searcher(engine, "chunk", self._chunked, self._shape.features)
 
-    def search(self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None) -> Hits:
+    def search(
+        self,
+        text: str,
+        k: int = 10,
+        beam: int = 10,
+        min_score: float | None = None,
+        *,
+        exact: bool = False,
+        filter: Filter | None = None,
+    ) -> Hits:
         """The best k labels for a text, best first: Hit(label, key, name, score). Needs a model trained from text.
 
-        min_score: leave out hits that score less. A text none of whose words the model knows gives an empty answer.
+        min_score: leave out hits that score less. exact and filter: as in topk. A text none of whose words the model
+        knows gives an empty answer.
         """
         fitted = self._fitted_text()
+        if exact:
+            return self.search_many([checked_text(text)], k, beam, 1, min_score, exact=True, filter=filter)[0]
         k, beam = positive(k, "k"), positive(beam, "beam")
+        native = None if filter is None else self._own(filter)
         found = self._searcher.search(
-            checked_text(text), fitted.vectorizer, self._native_keys, self._native_names, k, beam
+            checked_text(text), fitted.vectorizer, self._native_keys, self._native_names, k, beam, native
         )
         return hits_above(found[3], min_score, found[1])
 
     def search_many(
-        self, texts: Sequence[str], k: int = 10, beam: int = 10, threads: int = 1, min_score: float | None = None
+        self,
+        texts: Sequence[str],
+        k: int = 10,
+        beam: int = 10,
+        threads: int = 1,
+        min_score: float | None = None,
+        *,
+        exact: bool = False,
+        filter: Filter | None = None,
     ) -> list[Hits]:
         """The same for many texts at once, with the same answers."""
         fitted = self._fitted_text()
         X = fitted.transform(texts, threads=positive(threads, "threads"))
-        labels, scores = self.topk(X, k, beam, threads)
+        labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter)
         known = np.diff(X.indptr).tolist()
         empty: list[Any] = []
         return [
@@ -267,6 +319,101 @@ class Model:
         sections = {n: a for n, a in self._sections.items() if not n.startswith(("names/", "keys/"))}
         sections |= string_sections(names, keys, self._shape.labels)
         return Model(self._shape, sections, self._engine, self.report)
+
+    def filter(self, allow: Any = None, deny: Any = None, *, missing: str = "error") -> Filter:
+        """Which labels may be found: those allowed (default: all) and not denied. For topk, predict and search.
+
+        allow and deny are label keys (strings), label numbers, or a truth value for each label. missing="ignore" leaves
+        out keys that no label has and lists them in the filter's `missing`. Build a filter once and use it often.
+        """
+        return make_filter(self._chunked, self._leaves(), self._shape.labels, self._find_keys, allow, deny, missing)
+
+    def _own(self, filter: Filter) -> Any:
+        """The native side of a filter of this model, under whichever engine."""
+        if not isinstance(filter, Filter):
+            raise SettingsError(f"filter={filter!r:.80}. A filter made by model.filter(allow=…, deny=…) is wanted.")
+        if not filter.made_for(self._leaves()):
+            raise SettingsError("The filter was made by another model. Make one with this model's filter(…).")
+        return filter.native
+
+    def _leaves(self) -> tuple[Any, ...]:
+        return tuple(self._sections[f"tree{tree}/leaf_of_label"] for tree in range(len(self._shape.trees)))
+
+    def _find_keys(self, keys: list[str]) -> Labels:
+        if self._keys is not None:
+            return self._keys.find_many(keys)
+        return np.array([-1 if found is None else found for found in map(self.label_of, keys)], np.int64)
+
+    def explain(self, query: Any, label: str | int, *, beam: int | None = None, words: int = 10) -> Explanation:
+        """Why a label (its key or number) scores as it does for a text or a row: every product on its path.
+
+        Added in order, the numbers give the score bit for bit: the one of a beam that drops nothing, or, for several
+        trees, the one that topk gives with this `beam`. words: so many of each node's largest weights are named.
+        """
+        row, number = self._row(query), self._label(label)
+        if words:
+            positive(words, "words")
+        trees = list(range(len(self._shape.trees)))
+        if beam is not None:
+            trees = [tree for tree in trees if self._reaches(tree, row, number, positive(beam, "beam"))]
+            if not trees:
+                raise DataError(
+                    f"The search with beam={beam} does not reach label {label!r}. Use a wider beam, or beam=None for "
+                    "the score of one that drops nothing."
+                )
+        if self._shape.unit_rows:
+            row = unit_length(row)
+        paths = [self._explainer().tree_path(tree, number, row.indices, row.data, words) for tree in trees]
+        score = mean_score([path.score for path in paths], len(self._shape.trees))
+        form, named = self._shape.activation, (number, self.key(number), self.name(number))
+        how = (form.name, form.path, form.discount)
+        return Explanation(*named, score, *how, tuple(paths), len(self._shape.trees))
+
+    def words(self, tree: int, layer: int, node: int, n: int = 10) -> tuple[Telling, ...]:
+        """The n largest weights of a node, numbered as in layers(tree)[layer]: the words that lead to it."""
+        size = self._shape.trees
+        if not (0 <= tree < len(size) and 0 <= layer < len(size[tree].nodes) and 0 <= node < size[tree].nodes[layer]):
+            raise SettingsError(f"The model has no node {node} in layer {layer} of tree {tree}. See info()['nodes'].")
+        explainer = self._explainer()
+        place = explainer.place(tree, layer, node)
+        return explainer.telling(*explainer.weights(tree, layer, place), positive(n, "n"))
+
+    def _explainer(self) -> Explainer:
+        text = self._text
+        word = (lambda j: f"feature {j}") if text is None else text.term
+        nodes = [tree.nodes for tree in self._shape.trees]
+        return Explainer(self._chunked, self._sections, nodes, self._shape.activation, word)
+
+    def _row(self, query: Any) -> Any:
+        """One text or one row as canonical CSR of one row."""
+        if isinstance(query, str):
+            return as_csr(self._fitted_text().transform([checked_text(query)]), self._shape.features, "The text")
+        row = as_csr(query, self._shape.features, "The query")
+        if row.shape[0] != 1:
+            raise DataError(f"The query has {row.shape[0]:,} rows. An explanation is of one: pass a text or X[[i]].")
+        return row
+
+    def _label(self, label: str | int) -> int:
+        """The number of a label given by its key or number."""
+        if not isinstance(label, str):
+            return self._checked(label)
+        found = self.label_of(label)
+        if found is None:
+            raise DataError(f"No label has the key {label!r}. Keys are what search shows as hit.key.")
+        return found
+
+    def _reaches(self, tree: int, row: Any, label: int, beam: int) -> bool:
+        """Whether one tree alone reaches a label with this beam."""
+        size, own, first = self._shape.trees[tree], f"tree{tree}/", "tree0/"
+        sections = {first + n.removeprefix(own): a for n, a in self._sections.items() if n.startswith(own)}
+        alone = Model(replace(self._shape, trees=(size,), text=None), sections, self._engine)
+        starts = [sections[layer_name(0, layer, "child_start")] for layer in range(len(size.nodes))]
+        most = beam * sum(int(np.diff(start).max()) for start in starts)
+        return label in alone.topk(row, min(most, self._shape.labels), beam)[0]
+
+    def with_unit_rows(self) -> Model:
+        """The same model, for which queries are divided by their length first."""
+        return Model(replace(self._shape, unit_rows=True), self._sections, self._engine, self.report)
 
     def with_text(self, text: FittedText) -> Model:
         """The same model, with the text features that its columns were made with: it can then search."""

@@ -18,6 +18,7 @@ from beamwood.layers import Layer
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 def rank(scores: Floats, ids: Ints, keep: int) -> Ints:
@@ -34,36 +35,94 @@ def products(query: Any, weights: Any) -> Floats:
     return z
 
 
-def reached(layers: Sequence[Layer], query: Any, activation: Activation, beam: int) -> tuple[Ints, Floats]:
-    """Every label that one tree reaches for one query with this beam, and its score."""
-    labels: list[Ints] = []
-    shown: list[Floats] = []
-    nodes, scores = np.zeros(1, np.int64), np.full(1, activation.root_score, np.float32)
-    offset = np.zeros(1, np.int64)  # where each node of the layer above stands inside the tree
-    for depth, layer in enumerate(layers):
-        parent = np.asarray(layer.parent, np.int64)
-        inside = np.argsort(np.argsort(offset[parent], kind="stable"), kind="stable")  # siblings side by side
-        beam_score = np.zeros(len(offset), np.float32)
-        in_beam = np.zeros(len(offset), bool)
-        beam_score[nodes], in_beam[nodes] = scores, True
-        candidates = np.flatnonzero(in_beam[parent])
+def path_scores(layers: Sequence[Layer], query: Any, activation: Activation) -> list[Floats]:
+    """The score of every node of one tree, layer by layer. It is its path's alone: no beam or filter changes a bit."""
+    every: list[Floats] = []
+    above = np.full(1, activation.root_score, np.float32)
+    for layer in layers:
         z = products(query, sp.csr_array(layer.weights, dtype=np.float32))
         if layer.bias is not None:
             z = z + np.asarray(layer.bias, np.float32)
-        own = activation.scores(z[candidates])
-        above = activation.handed_down(beam_score[parent[candidates]])
+        own = activation.scores(z)
+        parent = np.asarray(layer.parent, np.int64)
+        alone = np.bincount(parent)[parent] == 1
+        stands_in = alone & np.isposinf(np.zeros(len(parent)) if layer.bias is None else layer.bias)
+        parents = activation.handed_down(above[parent], stands_in)
         if activation.path == "product":
-            own = above * own
+            own = parents * own
         elif activation.path != "last":
-            own = above + own
-        label = labels_of(layer, last=depth == len(layers) - 1)[candidates]
-        leaf = label >= 0
-        labels.append(label[leaf])
-        shown.append(activation.leaf_scores(own[leaf]))
-        inner, inner_scores = candidates[~leaf], own[~leaf]
-        kept = rank(inner_scores, inside[inner], beam)
-        nodes, scores, offset = inner[kept], inner_scores[kept], inside
-    return np.concatenate(labels), np.concatenate(shown)
+            own = parents + own
+        every.append(own)
+        above = own
+    return every
+
+
+def reached(
+    layers: Sequence[Layer],
+    query: Any,
+    activation: Activation,
+    beam: int,
+    allowed: Bools | None = None,
+    wanted: int = 0,
+) -> tuple[Ints, Floats]:
+    """Every label that one tree reaches for one query with this beam, and its score.
+
+    With a filter, nodes without an allowed label at or below them are as if they were not in the tree. Nodes that were
+    met but found no place in the beam wait in their layer: while fewer than `wanted` labels are reached, the best node
+    that waits in the deepest layer where any does is opened too.
+    """
+    scores, places = path_scores(layers, query, activation), places_of(layers)
+    labels = [labels_of(layer, last=depth == len(layers) - 1) for depth, layer in enumerate(layers)]
+    entered = nodes_entered(layers, labels, allowed)
+    waiting = [np.zeros(0, np.int64) for _ in layers]
+    found: list[Ints] = []
+    shown: list[Floats] = []
+
+    def open_nodes(depth: int, parents: Ints) -> None:
+        """Their children, in layer `depth`: labels are reached, inner nodes wait."""
+        children = np.flatnonzero(np.isin(layers[depth].parent, parents) & entered[depth])
+        leaf = labels[depth][children] >= 0
+        found.append(labels[depth][children[leaf]])
+        shown.append(activation.leaf_scores(scores[depth][children[leaf]]))
+        waiting[depth] = np.concatenate([waiting[depth], children[~leaf]])
+
+    def best_waiting(depth: int, keep: int) -> Ints:
+        """The best nodes that wait in a layer; they wait no longer."""
+        there = waiting[depth]
+        best = rank(scores[depth][there], places[depth][there], keep)
+        waiting[depth] = np.delete(there, best)
+        return there[best]
+
+    open_nodes(0, np.zeros(1, np.int64))
+    for depth in range(1, len(layers)):
+        open_nodes(depth, best_waiting(depth - 1, beam))
+    while sum(map(len, found)) < wanted and any(map(len, waiting)):
+        deepest = max(depth for depth, there in enumerate(waiting) if len(there))
+        open_nodes(deepest + 1, best_waiting(deepest, 1))
+    return np.concatenate(found), np.concatenate(shown)
+
+
+def places_of(layers: Sequence[Layer]) -> list[Ints]:
+    """Where each node stands in its layer once siblings lie side by side: the id that the order law compares."""
+    places = [np.zeros(1, np.int64)]
+    for layer in layers:
+        above = places[-1][np.asarray(layer.parent, np.int64)]
+        places.append(np.argsort(np.argsort(above, kind="stable"), kind="stable"))
+    return places[1:]
+
+
+def nodes_entered(layers: Sequence[Layer], labels: Sequence[Ints], allowed: Bools | None) -> list[Bools]:
+    """For each node whether an allowed label lies at or below it."""
+    every = [np.ones(len(label), bool) for label in labels]
+    if allowed is None:
+        return every
+    for depth in reversed(range(len(layers))):
+        leaf = labels[depth] >= 0
+        if depth + 1 < len(layers):
+            every[depth][:] = False
+            every[depth][np.asarray(layers[depth + 1].parent, np.int64)[every[depth + 1]]] = True
+        every[depth][leaf] = allowed[labels[depth][leaf]]
+    return every
 
 
 def unit_length(query: Any) -> Any:
@@ -89,15 +148,22 @@ def topk(
     activation: Activation,
     k: int = 10,
     beam: int = 10,
+    allowed: Bools | None = None,
     unit_rows: bool = False,
 ) -> tuple[Ints, Floats]:
-    """The best k labels of each row and their scores, padded with -1 and -inf. unit_rows: rows are scaled first."""
-    X = sp.csr_array(X, dtype=np.float32)
+    """The best k labels of each row and their scores, padded with -1 and -inf.
+
+    allowed: a filter, one truth value a label. Each tree then goes on until it has reached k allowed labels.
+    unit_rows: rows are divided by their length first.
+    """
+    X = sp.csr_array(X, dtype=np.float32, copy=True)
+    X.sort_indices()  # sums are taken in rising feature order, however the row was given
+    wanted = 0 if allowed is None else k
     all_labels = np.full((X.shape[0], k), -1, np.int64)
     all_scores = np.full((X.shape[0], k), -np.inf, np.float32)
     for i in range(X.shape[0]):
         query = unit_length(X[[i]]) if unit_rows else X[[i]]
-        answers = [reached(layers, query, activation, beam) for layers in trees]
+        answers = [reached(layers, query, activation, beam, allowed, wanted) for layers in trees]
         labels, scores = answers[0] if len(answers) == 1 else mean_of(answers)
         best = rank(scores, labels, k)
         all_labels[i, : len(best)], all_scores[i, : len(best)] = labels[best], scores[best]

@@ -66,6 +66,13 @@ class StringTable:
             at = (at + 1) % len(self.slots)
         return None
 
+    def find_many(self, texts: list[str]) -> npt.NDArray[np.int64]:
+        """The number of each string, -1 for those that are not there."""
+        found = np.full(len(texts), -1, np.int64)
+        if self.slots is not None:
+            _core.find_strings(self.blob, self.offsets, self.slots, texts, found)
+        return found
+
     def arrays(self, name: str) -> dict[str, Array]:
         """The arrays as they are named in a model."""
         arrays = {f"{name}/blob": self.blob, f"{name}/offsets": self.offsets}

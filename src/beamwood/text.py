@@ -224,6 +224,16 @@ class FittedText:
                 ) from error
         return terms
 
+    def term(self, column: int) -> str:
+        """The term of one column."""
+        for arrays in self._arrays:
+            offsets = arrays["offsets"]
+            if column < len(offsets) - 1:
+                start, end = int(offsets[column]), int(offsets[column + 1])
+                return arrays["terms"][start:end].tobytes().decode("utf-8", "replace")
+            column -= len(offsets) - 1
+        raise FormatError(f"the model is damaged: it has no term {column}; restore the file from a copy")
+
     def settings(self) -> dict[str, Any]:
         """What `from_arrays` needs beside the arrays, fit for JSON."""
         norm = {} if self._norm is None else {"norm": self._norm}

@@ -32,8 +32,12 @@ struct Activation {
   float discount = 1.0f; // of log_exp: what a node's score is multiplied by before its children add theirs
 
   bool only_shrinks() const noexcept { return path != Path::last && discount == 1.0f; }
-  // What the children of a node with this score start from.
-  float handed_down(float score) const noexcept { return path == Path::log_exp ? discount * score : score; }
+  // What the children of a node with this score start from, given their biases (may be null). An only child that is
+  // certain, which stands for its parent one layer lower, takes the score as it is.
+  float handed_down(float score, const float* bias, std::uint32_t width) const noexcept {
+    const bool stands_in = width == 1 && bias && *bias == std::numeric_limits<float>::infinity();
+    return path == Path::log_exp && !stands_in ? discount * score : score;
+  }
   float root_score() const noexcept { return path == Path::product ? 1.0f : 0.0f; }
 };
 

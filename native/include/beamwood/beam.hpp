@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "beamwood/answers.hpp"
 #include "beamwood/batch.hpp"
 #include "beamwood/choose.hpp"
 #include "beamwood/thread_walk.hpp"
@@ -102,8 +103,8 @@ private:
           if (!walks_[worker].run(forest, tree, queries[q], options.beam, options.bound, kernels, answers,
                                   alone ? &best : nullptr))
             sound = false;
-        if (!alone) merge(answers, forest.trees.size(), options.k, best);
-        write(best, options.k, labels + q * options.k, scores + q * options.k);
+        if (!alone) merge_trees(answers, forest.trees.size(), options.k, best);
+        write_row(best, options.k, labels + q * options.k, scores + q * options.k);
       }
     });
     for (const ThreadedWalk& walk : walks_) work += walk.work;
@@ -118,8 +119,8 @@ private:
       if (!run_tree(forest, t, queries, options, workers, labels, scores)) return false;
     if (forest.trees.size() > 1) {
       parallel_for(workers, queries.size(), [&](std::size_t q, unsigned worker) {
-        merge(answers_[q], forest.trees.size(), options.k, rankers_[worker].answers);
-        write(rankers_[worker].answers, options.k, labels + q * options.k, scores + q * options.k);
+        merge_trees(answers_[q], forest.trees.size(), options.k, rankers_[worker].answers);
+        write_row(rankers_[worker].answers, options.k, labels + q * options.k, scores + q * options.k);
       });
     }
     return true;
@@ -146,7 +147,7 @@ private:
           const bool good = last && alone ? finish(forest, layer, q, options.k, ranker.answers)
                                           : advance(forest, layer, q, options.beam, last, ranker.beam);
           if (!good) sound = false;
-          else if (last && alone) write(ranker.answers, options.k, labels + q * options.k, scores + q * options.k);
+          else if (last && alone) write_row(ranker.answers, options.k, labels + q * options.k, scores + q * options.k);
         }
       });
       if (!sound) return false;
@@ -242,28 +243,6 @@ private:
       }
     }
     return true;
-  }
-
-  static void merge(std::vector<Answer>& answers, std::size_t trees, std::uint32_t k, TopK& ranker) {
-    std::stable_sort(answers.begin(), answers.end(),
-                     [](const Answer& a, const Answer& b) { return a.label < b.label; });
-    ranker.reset(k);
-    for (std::size_t i = 0; i < answers.size();) {
-      const std::uint32_t label = answers[i].label;
-      float sum = 0.0f;
-      for (; i < answers.size() && answers[i].label == label; ++i) sum += answers[i].score;
-      // + 0: a tiny negative mean may round to -0, and the order law has one zero.
-      ranker.offer(key_of(sum / static_cast<float>(trees) + 0.0f, label));
-    }
-  }
-
-  static void write(TopK& ranker, std::uint32_t k, std::int64_t* labels, float* scores) {
-    const std::vector<Key>& ranked = ranker.ranked();
-    for (std::uint32_t i = 0; i < k; ++i) {
-      const bool there = i < ranked.size();
-      labels[i] = there ? std::int64_t{id_of(ranked[i])} : -1;
-      scores[i] = there ? score_of(ranked[i]) : -std::numeric_limits<float>::infinity();
-    }
   }
 
   static constexpr std::size_t kRun = 64; // queries a task when ranking

@@ -2,7 +2,8 @@
 //
 // It rests on activations that only shrink a score: no label below a node can beat the node itself. The best open node
 // is opened until the best thing left is a label. At equal scores nodes are opened before labels are given out, so
-// that a tie is settled by the order law and not by the way it was found.
+// that a tie is settled by the order law and not by the way it was found. With a filter, nodes that it does not enter
+// are as if they were not in the tree.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -12,21 +13,34 @@
 #include <vector>
 
 #include "beamwood/beam.hpp"
+#include "beamwood/filter.hpp"
 
 namespace beamwood {
+
+// The matcher for one query alone in a layer.
+inline Matcher quickest(const TreeLayer& layer, Layout layout, const Query& query) noexcept {
+  BlockStatistics s;
+  const bool chunked = layout == Layout::chunk;
+  s.chunks = chunked ? layer.shape.parents() : layer.shape.nodes;
+  s.rows = static_cast<double>(chunked ? layer.chunks.feature.size() : layer.columns.feature.size()) / s.chunks;
+  s.query_nonzeros = query.count;
+  s.has_index = chunked ? layer.chunks.has_index() : layer.columns.has_index();
+  s.dense_fits = false;
+  return choose_matcher(s);
+}
 
 class ExactSearch {
 public:
   Work work;
 
   bool run(const Forest& forest, std::span<const Query> queries, const SearchOptions& options, const Workers& workers,
-           std::int64_t* labels, float* scores) {
+           std::int64_t* labels, float* scores, const Filter* filter = nullptr) {
     work = {};
     std::vector<Worker> scratch(workers.threads);
     std::atomic<bool> sound{true};
     parallel_for(workers, queries.size(), [&](std::size_t q, unsigned worker) {
       if (sound &&
-          !search(forest, queries[q], options, scratch[worker], labels + q * options.k, scores + q * options.k))
+          !search(forest, queries[q], options, filter, scratch[worker], labels + q * options.k, scores + q * options.k))
         sound = false;
     });
     for (const Worker& worker : scratch) work += worker.runner.work;
@@ -55,8 +69,8 @@ private:
     return {key >> 31 | (is_label ? 1u : 0u), id, layer, score};
   }
 
-  static bool search(const Forest& forest, const Query& query, const SearchOptions& options, Worker& worker,
-                     std::int64_t* labels, float* scores) {
+  static bool search(const Forest& forest, const Query& query, const SearchOptions& options, const Filter* filter,
+                     Worker& worker, std::int64_t* labels, float* scores) {
     const Tree& tree = forest.trees[0];
     std::priority_queue<Entry> queue;
     queue.push(entry(forest, forest.activation.root_score(), false, 0, 0));
@@ -67,7 +81,7 @@ private:
       if (best.rank & 1) {
         labels[given] = best.id;
         scores[given++] = score_of(key_of(leaf_score(forest.activation.path, best.score), best.id));
-      } else if (!open(forest, tree, best, query, options, worker, queue)) {
+      } else if (!open(forest, tree, best, query, options, filter, worker, queue)) {
         return false;
       }
     }
@@ -79,7 +93,8 @@ private:
   }
 
   static bool open(const Forest& forest, const Tree& tree, const Entry& node, const Query& query,
-                   const SearchOptions& options, Worker& worker, std::priority_queue<Entry>& queue) {
+                   const SearchOptions& options, const Filter* filter, Worker& worker,
+                   std::priority_queue<Entry>& queue) {
     if (node.layer >= tree.layers.size()) return false;
     const TreeLayer& layer = tree.layers[node.layer];
     Siblings siblings;
@@ -90,23 +105,13 @@ private:
     if (!worker.runner.run(forest, layer, node.id, {&block, 1}, matcher, *kernels_for(options.isa))) return false;
     for (std::uint32_t c = 0; c < siblings.width; ++c) {
       const std::uint32_t child = siblings.begin + c;
+      if (filter && !filter->enters(0, node.layer, child)) continue;
       const std::uint32_t label = layer.shape.label.empty() ? kNoLabel : layer.shape.label[child];
       if (label != kNoLabel && label >= forest.labels) return false;
       const bool is_label = label != kNoLabel;
       queue.push(entry(forest, worker.scores[c], is_label, is_label ? label : child, node.layer + 1));
     }
     return true;
-  }
-
-  static Matcher quickest(const TreeLayer& layer, Layout layout, const Query& query) noexcept {
-    BlockStatistics s;
-    const bool chunked = layout == Layout::chunk;
-    s.chunks = chunked ? layer.shape.parents() : layer.shape.nodes;
-    s.rows = static_cast<double>(chunked ? layer.chunks.feature.size() : layer.columns.feature.size()) / s.chunks;
-    s.query_nonzeros = query.count;
-    s.has_index = chunked ? layer.chunks.has_index() : layer.columns.has_index();
-    s.dense_fits = false;
-    return choose_matcher(s);
   }
 };
 

@@ -13,15 +13,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "beamwood/answers.hpp"
 #include "beamwood/block.hpp"
-#include "beamwood/topk.hpp"
 
 namespace beamwood {
-
-struct Answer {
-  std::uint32_t label;
-  float score;
-};
 
 class ThreadedWalk {
 public:
@@ -159,8 +154,7 @@ private:
         take(c, combine(forest.activation.path, open.score, activate(forest.activation, z)));
       }
     } else {
-      const float handed_down = forest.activation.handed_down(open.score);
-      kernels.activate(forest.activation, sums_.data(), bias_, width, handed_down, scores_.data());
+      scores_of_children(kernels, forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
       for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
     }
     if (bar) bar->tighten();

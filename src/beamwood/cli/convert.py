@@ -31,6 +31,9 @@ def convert(
     labels_file: Annotated[
         Path | None, typer.Option(help="A line a label, `key<TAB>name`: the names that people see.")
     ] = None,
+    features: Annotated[
+        int | None, typer.Option(min=1, help="Columns of X, for formats that do not say (napkinxc).")
+    ] = None,
     tree: Annotated[
         int | None, typer.Option(min=0, help="With --to: this tree of an ensemble, where the other knows one alone.")
     ] = None,
@@ -47,10 +50,10 @@ def convert(
     if to is None:
         if tree is not None:
             raise typer.BadParameter("--tree goes with --to")
-        found = _bring_in(source, target, from_, text, labels_file, force)
+        found = _bring_in(source, target, from_, features, text, labels_file, force)
     else:
-        if text is not None or labels_file is not None or from_ is not None:
-            raise typer.BadParameter("--from, --text and --labels-file go with models that come in, not with --to")
+        if any(given is not None for given in (text, labels_file, from_, features)):
+            raise typer.BadParameter("--from, --features, --text and --labels-file go with models that come in")
         found = _write_out(source, target, to, tree, force)
     said = found.pop("said")
     if json_:
@@ -62,13 +65,19 @@ def convert(
 
 
 def _bring_in(
-    source: Path, target: Path, kind: str | None, text: Path | None, labels_file: Path | None, force: bool
+    source: Path,
+    target: Path,
+    kind: str | None,
+    columns: int | None,
+    text: Path | None,
+    labels_file: Path | None,
+    force: bool,
 ) -> dict[str, Any]:
     from beamwood.interop.convert import read, read_text
     from beamwood.label_table import LabelTable
 
     check_free(target, force, stream=False)
-    found = read(source, kind)
+    found = read(source, kind, columns)
     model, notes, more = found.model, list(found.notes), dict(found.found)
     if text is not None:
         features = read_text(text)

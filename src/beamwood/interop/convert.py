@@ -12,16 +12,22 @@ from types import ModuleType
 from typing import Any
 
 from beamwood.errors import FormatError, SettingsError
-from beamwood.interop import napkinxc, omikuji, pecos, pecos_text
+from beamwood.interop import napkinxc, omikuji, parabel, pecos, pecos_text, tree_text
 from beamwood.interop.foreign import Imported, ImportedText
 from beamwood.model import Model
 
-MODELS: dict[str, ModuleType] = {"pecos": pecos, "napkinxc": napkinxc, "omikuji": omikuji}
+MODELS: dict[str, ModuleType] = {
+    "pecos": pecos,
+    "napkinxc": napkinxc,
+    "omikuji": omikuji,
+    "parabel": parabel,  # and Bonsai: the file `param` tells them apart
+}
 TEXTS: dict[str, ModuleType] = {"pecos-text": pecos_text}
 WRITERS: dict[str, Callable[..., list[str]]] = {
     "pecos": pecos.write,
     "napkinxc": napkinxc.write,
     "omikuji": omikuji.write,
+    "tree": tree_text.write,
 }
 _ADVICE = "Give the folder that the other program saved."
 
@@ -40,15 +46,20 @@ def kind_of(source: Path) -> str:
 KINDS = (*MODELS, *TEXTS)
 
 
-def read(source: str | os.PathLike[str], kind: str | None = None) -> Imported:
-    """A model that another program made. kind: one of MODELS; None guesses."""
+def read(source: str | os.PathLike[str], kind: str | None = None, features: int | None = None) -> Imported:
+    """A model that another program made.
+
+    kind: one of MODELS; None guesses. features: columns of X, for formats that do not say.
+    """
     folder = Path(source)
     kind = kind or kind_of(folder)
     if kind in TEXTS:
         raise SettingsError(f"{folder} holds text features, not a model; read them with read_text (--text on a shell)")
     if kind not in MODELS:
         raise SettingsError(f"kind {kind!r} is not known; choose {', '.join(MODELS)}")
-    found: Imported = MODELS[kind].read(folder)
+    found: Imported = MODELS[kind].read(folder, features) if kind == "napkinxc" else MODELS[kind].read(folder)
+    if features is not None and found.model.n_features != features:
+        raise SettingsError(f"features={features}, but {folder} says {found.model.n_features:,}; leave it out")
     return found
 
 
@@ -69,15 +80,15 @@ def write(model: Model, target: str | os.PathLike[str], kind: str, *, force: boo
     """
     if kind not in WRITERS:
         raise SettingsError(f"models cannot be written as {kind!r}; choose {', '.join(WRITERS)}")
-    with folder_beside(Path(target), force) as draft:
+    with _beside(Path(target), force) as draft:
         return WRITERS[kind](model, draft, **how)
 
 
 @contextmanager
-def folder_beside(target: Path, force: bool) -> Iterator[Path]:
-    """A folder to write to that takes the target's place when the block ends well, and vanishes when it does not."""
-    if target.exists() and (not force or not target.is_dir()):
-        raise SettingsError(f"{target} is there already" + ("; --force replaces it" if target.is_dir() else ", a file"))
+def _beside(target: Path, force: bool) -> Iterator[Path]:
+    """A place to write to that takes the target's when the block ends well, and vanishes when it does not."""
+    if target.exists() and not force:
+        raise SettingsError(f"{target} is there already; --force replaces it")
     if not target.absolute().parent.is_dir():
         raise SettingsError(f"{target}: the folder {target.absolute().parent} does not exist; make it first")
     draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".draft", dir=target.absolute().parent))

@@ -219,7 +219,9 @@ def labels_in_order(layers: Sequence[Layer]) -> list[Layer]:
         parent = place_above[np.asarray(layer.parent, np.int64)]
         order = np.argsort(given_labels(layer, True) if last else parent, kind="stable")
         bias = None if layer.bias is None else np.asarray(layer.bias, np.float32)[order]
-        made.append(Layer(sp.csc_array(layer.weights)[:, order], parent[order], bias))
+        moved = bool((np.diff(order) != 1).any())  # large matrices are copied only when they must
+        weights: Any = sp.csc_array(layer.weights)
+        made.append(Layer(weights[:, order] if moved else weights, parent[order], bias))
         place_above = np.empty(len(order), np.int64)
         place_above[order] = np.arange(len(order))
     return made

@@ -297,7 +297,11 @@ def _loss_of(activation: Activation) -> int:
 
 
 def _differences(model: Model, activation: Activation) -> list[str]:
-    notes = []
+    info = model.info()
+    notes = [
+        "napkinXC's Python class reads these from its caller, not from the folder: "
+        f"PLT(folder, norm={bool(info['unit_rows'])}, bias=1.0, ensemble={info['trees']})"
+    ]
     if activation.path == "log-exp":
         notes.append("scores are multiplied there, not added as logs, and differ in their last digits")
     if "keys/blob" in model.info()["bytes_by_section"]:

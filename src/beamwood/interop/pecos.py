@@ -43,27 +43,39 @@ def _is_ranker(folder: Path) -> bool:
 
 def read(folder: Path) -> Imported:
     """The model in a folder, with what was found and what differs."""
-    ranker = folder if _is_ranker(folder) else folder / "ranker"
-    param = ranker / "param.json"
-    head = read_json(param)
-    same(param, "model", head.get("model"), "HierarchicalMLModel", "this importer")
-    depth = whole(head, "depth", param, 1, MOST_LAYERS) if "depth" in head else len(list(ranker.glob("*.model")))
-    parts = [_Part(ranker / f"{d}.model") for d in range(depth)]
-    _check_chain(parts, param, head)
+    parts = _read_parts(folder)
     layers, notes = _layers(parts)
     kinds = {part.post_processor for part in parts}
     if len(kinds) > 1:
-        raise wrong(param, f"layers have the post-processors {sorted(kinds)}, one for all layers is wanted")
+        raise wrong(folder / "ranker", f"layers have the post-processors {sorted(kinds)}, one for all is wanted")
     activation = activation_of(kinds.pop(), parts[0].folder / "param.json")
     found = {
         "post_processor": parts[0].post_processor,
-        "depth": depth,
+        "depth": len(parts),
         "beam": [part.only_topk for part in parts[:-1]],
         "k": parts[-1].only_topk,
     }
     with errors_of(folder):
         model = Model.from_layers(layers, activation=activation.name, path=activation.path, settings={"made_by": KIND})
     return Imported(KIND, model, found, tuple(notes))
+
+
+def read_layers(folder: Path) -> list[Layer]:
+    """The layers in a folder, from the top down."""
+    return _layers(_read_parts(folder))[0]
+
+
+def _read_parts(folder: Path) -> list[_Part]:
+    ranker = folder if _is_ranker(folder) else folder / "ranker"
+    param = ranker / "param.json"
+    head = read_json(param)
+    same(param, "model", head.get("model"), "HierarchicalMLModel", "this importer")
+    depth = whole(head, "depth", param, 1, MOST_LAYERS) if "depth" in head else len(list(ranker.glob("*.model")))
+    parts = [_Part(ranker / f"{d}.model") for d in range(depth)]
+    if not parts:
+        raise wrong(ranker, "it holds no layers (0.model and so on)")
+    _check_chain(parts, param, head)
+    return parts
 
 
 class _Part:
@@ -210,6 +222,12 @@ def write(model: Model, folder: Path, tree: int | None = None) -> list[str]:
     layers, padded = at_one_depth(model.layers(tree or 0))
     if padded and activation.path == "last":
         raise SettingsError("labels lie in several layers, which libpecos does not know, and identity cannot be padded")
+    write_layers(layers, folder, activation)
+    return _differences(model, activation, padded)
+
+
+def write_layers(layers: list[Layer], folder: Path, activation: Activation) -> None:
+    """The folder of layers whose last one holds all labels."""
     ranker = folder / "ranker"
     ranker.mkdir(parents=True)
     features, labels = layers[-1].weights.shape
@@ -221,7 +239,6 @@ def write(model: Model, folder: Path, tree: int | None = None) -> list[str]:
     head = {"model": "HierarchicalMLModel", "depth": len(layers), **sizes}
     _write_json(ranker, "pecos.xmc.base###HierarchicalMLModel", head)
     _write_json(folder, "pecos.xmc.xlinear.model###XLinearModel", {})
-    return _differences(model, activation, padded)
 
 
 def _differences(model: Model, activation: Activation, padded: bool) -> list[str]:

@@ -88,11 +88,13 @@ def _read_base(folder: Path) -> tuple[TextBlock, dict[str, Any]]:
             lowercase=False,
             binary=_flag(values, "binary", config),
             sublinear_tf=_flag(values, "sublinear_tf", config),
-            use_idf=True,
+            use_idf=_flag({"use_idf": True, **values}, "use_idf", config),
             norm=_norm(values, config),
             max_tokens=most if most > 0 else None,
         )
     terms, idf = _read_terms(folder / "vectorizer" / "tfidf-model.txt", tokens, " " if kind == _WORD else "", high)
+    if "use_idf" in values and not _flag(values, "use_idf", config):
+        idf = np.empty(0, np.float64)  # it is in the file, but not used
     with errors_of(folder):
         return block, pack_terms(terms, idf)
 

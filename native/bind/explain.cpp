@@ -1,0 +1,39 @@
+// The door of explanations: the weights and the parent of one node.
+#include "forest.hpp"
+
+#include "beamwood/node.hpp"
+
+using namespace beamwood;
+
+namespace {
+
+const LayerShape& shape_of(const PyForest& self, std::uint32_t tree, std::uint32_t layer) {
+  return self.forest.trees.at(tree).layers.at(layer).shape;
+}
+
+} // namespace
+
+void bind_explain(nb::module_& m) {
+  m.def(
+      "node_weights",
+      [](const PyForest& self, std::uint32_t tree, std::uint32_t layer, std::uint32_t node) {
+        NodeWeights found;
+        {
+          const nb::gil_scoped_release released;
+          if (!node_weights(self.forest, tree, layer, node, found)) throw nb::index_error("a node leads outside");
+        }
+        return nb::make_tuple(give(std::move(found.feature)), give(std::move(found.weight)));
+      },
+      nb::arg("forest"), nb::arg("tree"), nb::arg("layer"), nb::arg("node"),
+      "The features and weights of a node, by rising feature.");
+  m.def(
+      "node_parent",
+      [](const PyForest& self, std::uint32_t tree, std::uint32_t layer, std::uint32_t node) {
+        std::uint32_t parent = 0;
+        Siblings siblings{};
+        if (!parent_of(shape_of(self, tree, layer), node, parent, siblings))
+          throw nb::index_error("a node leads outside");
+        return parent;
+      },
+      nb::arg("forest"), nb::arg("tree"), nb::arg("layer"), nb::arg("node"), "The node of the layer above.");
+}

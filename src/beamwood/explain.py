@@ -1,0 +1,245 @@
+"""A query and a label in, why the label scores as it does out: every product of every sum on the label's path.
+
+Added in the order given, in float32, the numbers here are the engine's own: they end in the score bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from beamwood import _core
+from beamwood.activations import Activation
+from beamwood.build import layer_name
+from beamwood.errors import FormatError
+
+Array = npt.NDArray[Any]
+Word = Callable[[int], str]  # the name of a feature
+
+_SHOWN = 5  # products and words a layer that people see at a prompt
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one feature of the query adds to a node's z: product = value * weight, rounded to float32."""
+
+    feature: int
+    word: str
+    value: float
+    weight: float
+    product: float
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A feature that a node's weights speak of."""
+
+    feature: int
+    word: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One layer of a path: z = shares in order from +0, then bias; activation = activation(z); score = the path's."""
+
+    layer: int
+    node: int  # as numbered in model.layers(tree)[layer]
+    shares: tuple[Share, ...]  # in the order in which they are added: rising feature
+    bias: float
+    z: float
+    activation: float
+    above: float  # what the parent hands down: its score, times the discount where there is one
+    score: float  # of the path down to here: multiplied, added, or this node's alone (see Explanation.path)
+    words: tuple[Telling, ...]  # the node's largest weights: what it is about
+
+
+@dataclass(frozen=True)
+class TreePath:
+    """A label's path through one tree, from the top."""
+
+    tree: int
+    steps: tuple[Step, ...]
+    score: float  # of the label in this tree
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a label scores as it does. `score` is the mean of the trees' scores, summed in tree order."""
+
+    label: int
+    key: str
+    name: str
+    score: float
+    activation: str
+    path: str  # how activations are put together: "product", "sum", "log-exp" (sum, then exp) or "last"
+    discount: float  # of "log-exp": what a score is multiplied by before the layer below adds its own
+    trees: tuple[TreePath, ...]
+    number_of_trees: int  # that the sum is divided by; trees that did not reach the label add nothing
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values for JSON; a number that is not finite becomes None, which JSON can say."""
+        plain = finite(asdict(self))
+        assert isinstance(plain, dict)
+        return plain
+
+    def __repr__(self) -> str:
+        """For people: the path layer by layer, the largest shares first."""
+        lines = [f"{self.score:.6g}  {self.name}" + f" ({self.key})" * (self.key != self.name)]
+        for tree in self.trees:
+            if self.number_of_trees > 1:
+                lines.append(f"tree {tree.tree}: {tree.score:.6g}")
+            for step in tree.steps:
+                lines += describe(step, self.activation)
+        return "\n".join(lines)
+
+
+def describe(step: Step, activation: str) -> list[str]:
+    """One layer in two or three lines."""
+    largest = sorted(step.shares, key=lambda share: -abs(share.product))
+    added = [f"{share.word} {share.product:+.4g}" for share in largest[:_SHOWN]]
+    if len(largest) > _SHOWN:
+        added.append(f"{len(largest) - _SHOWN} more {sum(share.product for share in largest[_SHOWN:]):+.4g}")
+    if step.bias:
+        added.append(f"bias {step.bias:+.4g}")
+    lines = [
+        f"  layer {step.layer}, node {step.node}: {', '.join(added) or 'nothing in common'}",
+        f"    z {step.z:.6g}, {activation} {step.activation:.6g}, score {step.score:.6g}",
+    ]
+    if step.words:
+        lines.append(f"    about: {', '.join(telling.word for telling in step.words[:_SHOWN])}")
+    return lines
+
+
+def finite(value: Any) -> Any:
+    """The same with None for numbers that JSON cannot say."""
+    if isinstance(value, dict):
+        return {name: finite(inner) for name, inner in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Explainer:
+    """Reads paths out of a model's arrays."""
+
+    def __init__(
+        self,
+        forest: Any,
+        sections: dict[str, Array],
+        nodes: Sequence[Sequence[int]],
+        activation: Activation,
+        word: Word,
+    ) -> None:
+        self._forest, self._sections, self._nodes = forest, sections, nodes
+        self._activation, self._word = activation, word
+
+    def tree_path(self, tree: int, label: int, features: Array, values: Array, words: int) -> TreePath:
+        """The path of a label for a query: rising features and their float32 values."""
+        steps: list[Step] = []
+        above = np.float32(self._activation.root_score)
+        for layer, place in enumerate(self.places(tree, label)):
+            step, above = self._step(tree, layer, place, features, values, above, words)
+            steps.append(step)
+        shown = self._activation.leaf_scores(np.array([above], np.float32))[0]
+        return TreePath(tree, tuple(steps), float(shown))
+
+    def places(self, tree: int, label: int) -> list[int]:
+        """The places of the nodes on a label's path, from the top."""
+        place = int(self._sections[f"tree{tree}/leaf_of_label"][label])
+        layer = 0
+        while layer < len(self._nodes[tree]) and place >= self._nodes[tree][layer]:
+            place -= self._nodes[tree][layer]
+            layer += 1
+        places = [place]
+        try:
+            for depth in range(layer, 0, -1):
+                places.append(_core.node_parent(self._forest, tree, depth, places[-1]))
+        except IndexError as error:
+            raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
+        return places[::-1]
+
+    def weights(self, tree: int, layer: int, place: int) -> tuple[Array, Array]:
+        """The features and weights of a node."""
+        try:
+            return _core.node_weights(self._forest, tree, layer, place)
+        except IndexError as error:
+            raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
+
+    def telling(self, feature: Array, weight: Array, count: int) -> tuple[Telling, ...]:
+        """The largest weights, at equal weights the first features."""
+        best = np.lexsort((feature, -weight))[:count]
+        return tuple(
+            Telling(j, self._word(j), w)
+            for j, w in zip(feature[best].tolist(), weight[best].tolist(), strict=True)
+            if w > 0
+        )
+
+    def node(self, tree: int, layer: int, place: int) -> int:
+        """The number that a node has in model.layers(tree)[layer]."""
+        order = self._sections.get(layer_name(tree, layer, "order"))
+        if order is not None and place >= len(order):
+            raise FormatError(f"The model is damaged in layer {layer}. Get a fresh copy of its file.")
+        return place if order is None else int(order[place])
+
+    def place(self, tree: int, layer: int, node: int) -> int:
+        """Where the node with that number stands in its layer."""
+        order = self._sections.get(layer_name(tree, layer, "order"))
+        if order is None:
+            return node
+        found = np.flatnonzero(order == node)
+        if len(found) != 1:
+            raise FormatError(f"The model is damaged in layer {layer}. Get a fresh copy of its file.")
+        return int(found[0])
+
+    def _alone(self, tree: int, layer: int, place: int) -> bool:
+        """Whether a node has no siblings."""
+        start = self._sections[layer_name(tree, layer, "child_start")]
+        parent = int(np.searchsorted(start, place, side="right")) - 1
+        return bool(start[parent + 1] - start[parent] == 1)
+
+    def _step(
+        self, tree: int, layer: int, place: int, features: Array, values: Array, above: np.float32, words: int
+    ) -> tuple[Step, np.float32]:
+        feature, weight = self.weights(tree, layer, place)
+        common, ours, theirs = np.intersect1d(features, feature, assume_unique=True, return_indices=True)
+        x, w = values[ours], weight[theirs]
+        biases = self._sections.get(layer_name(tree, layer, "bias"))
+        bias = np.float32(0) if biases is None else biases[place]
+        with np.errstate(all="ignore"):
+            products = x * w
+            z = np.float32(0)
+            for product in products:  # one after the other: numpy's own sum pairs them
+                z = z + product
+            z = z + bias
+            own = self._activation.scores(np.array([z], np.float32))[0]
+            score = own
+            stands_in = np.array([np.isposinf(bias) and self._alone(tree, layer, place)])
+            above = self._activation.handed_down(np.array([above], np.float32), stands_in)[0]
+            if self._activation.path == "product":
+                score = above * own
+            elif self._activation.path != "last":
+                score = above + own
+        shares = tuple(
+            Share(j, self._word(j), *numbers)
+            for j, *numbers in zip(common.tolist(), x.tolist(), w.tolist(), products.tolist(), strict=True)
+        )
+        numbers = (float(bias), float(z), float(own), float(above), float(score))
+        telling = self.telling(feature, weight, words)
+        return Step(layer, self.node(tree, layer, place), shares, *numbers, telling), score
+
+
+def mean_score(scores: Sequence[float], trees: int) -> float:
+    """The score of a label from those of the trees that reached it, as the engine sums them."""
+    if trees == 1:
+        return scores[0]
+    total = np.float32(0)
+    with np.errstate(all="ignore"):
+        for score in scores:
+            total = total + np.float32(score)
+        return float(total / np.float32(trees) + np.float32(0))
