@@ -1,7 +1,8 @@
 """quality_rivals.py — one trainer and one data folder in; its ranking of the test rows and what it cost out.
 
 Runs inside the virtual environment of that trainer (numpy and scipy are all it needs besides), started by
-train_quality.py:  python quality_rivals.py NAME FOLDER OUT THREADS
+train_quality.py:  python quality_rivals.py NAME FOLDER OUT THREADS LIMIT SEED
+Training that uses more than LIMIT CPU seconds ends the process by SIGXCPU.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Data(NamedTuple):
     folder: Path
     out: Path
     threads: int
+    seed: int
 
     def matrix(self, name: str) -> Any:
         return sp.csr_matrix(sp.load_npz(self.folder / f"{name}.npz"), dtype=np.float32)
@@ -69,7 +71,7 @@ def beamwood(preset: str) -> Callable[[Data], Callable[[], Trained]]:
         X, Y, T = (data.matrix(m) for m in ("X.trn", "Y.trn", "X.tst"))
 
         def train() -> Trained:
-            model = bw.train(X, Y, preset=preset, seed=0, threads=data.threads, progress=False)
+            model = bw.train(X, Y, preset=preset, seed=data.seed, threads=data.threads, progress=False)
             model.save(str(data.out / "model.bw"))
 
             def rank(a: int, b: int) -> list[Any]:
@@ -92,7 +94,7 @@ def libpecos(data: Data) -> Callable[[], Trained]:
 
     def train() -> Trained:
         vectors = LabelEmbeddingFactory.create(Y, X, method="pifa")
-        tree = Indexer.gen(vectors, nr_splits=32, max_leaf_size=32, seed=0, threads=data.threads)
+        tree = Indexer.gen(vectors, nr_splits=32, max_leaf_size=32, seed=data.seed, threads=data.threads)
         model = XLinearModel.train(X, Y, C=tree, threshold=0.1, threads=data.threads, negative_sampling_scheme="tfn")
         model.save(str(data.out / "model"))
         loaded = XLinearModel.load(str(data.out / "model"), is_predict_only=True)
@@ -113,7 +115,7 @@ def napkinxc(data: Data) -> Callable[[], Trained]:
     labels = [Y.indices[a:b].tolist() for a, b in zip(Y.indptr[:-1], Y.indptr[1:])]  # noqa: B905
 
     def train() -> Trained:
-        model = PLT(str(data.out / "model"), threads=data.threads, seed=0)
+        model = PLT(str(data.out / "model"), threads=data.threads, seed=data.seed)
         model.fit(X, labels)
         return Trained(lambda a, b: model.predict_proba(T[a:b], top_k=DEPTH), data.out / "model", T.shape[0])
 
@@ -167,7 +169,7 @@ def libmultilabel(data: Data) -> Callable[[], Trained]:
     X, Y, T = (data.matrix(m).astype(np.float64) for m in ("X.trn", "Y.trn", "X.tst"))
 
     def train() -> Trained:
-        np.random.seed(0)
+        np.random.seed(data.seed)
         model = linear.train_tree(Y, X, options=f"-m {data.threads}", verbose=False)
         files = data.out / "model.pickle"
         with files.open("wb") as file:
@@ -230,17 +232,20 @@ def size(path: Path) -> int:
     return sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) if path.is_dir() else path.stat().st_size
 
 
-def main(name: str, folder: str, out: str, threads: str) -> None:
-    data = Data(Path(folder), Path(out), int(threads))
+def main(name: str, folder: str, out: str, threads: str, limit: str, seed: str = "0") -> None:
+    data = Data(Path(folder), Path(out), int(threads), int(seed))
     train = TRAINERS[name](data)
     begin, begin_cpu = time.perf_counter(), time.process_time()
+    never = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(begin_cpu) + int(limit), never[1]))
     trained = train()
+    resource.setrlimit(resource.RLIMIT_CPU, never)
     seconds, cpu = time.perf_counter() - begin, time.process_time() - begin_cpu
     timed = min(TIMED_ROWS, trained.rows)
     trained.rank(0, min(10, timed))
-    begin = time.perf_counter()
+    begin_cpu = time.process_time()
     ranked = trained.rank(0, timed)
-    microseconds = (time.perf_counter() - begin) / timed * 1e6
+    microseconds = (time.process_time() - begin_cpu) / timed * 1e6
     ranked += trained.rank(timed, trained.rows) if trained.rows > timed else []
     labels = np.full((len(ranked), DEPTH), -1, dtype=np.int64)
     scores = np.full((len(ranked), DEPTH), -np.inf, dtype=np.float32)

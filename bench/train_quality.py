@@ -2,13 +2,17 @@
 
     python bench/train_quality.py --data ../shared/data          # all that is not in the cache yet
     python bench/train_quality.py --data ../shared/data --table  # only the table, from the cache
-    python bench/train_quality.py --sets mulan-bibtex --only libpecos --again
+    python bench/train_quality.py --sets debian-search --only libpecos beamwood-fast --seeds 0 1 2 3 4
+    python bench/train_quality.py --table --results bench/results/train_quality.json   # the run that is checked in
 
 Each trainer runs in a process and (but for beamwood) in a virtual environment of its own, made under
-build/rivals. Runs are taken in turns, one at a time; a trainer that is not done within the limit counts as
-not finished. All rank the best 10 labels of the test rows (libmultilabel and bm25s: of the first 5,000), with
-beam 10 where there is a beam; query time is that of one thread on a batch of 2,000 rows. On a busy machine compare
-"cpu s", what training used on all its threads together, rather than "train s", the wall clock.
+build/rivals. Runs are taken in turns, one at a time, and kept in build/train_quality: a broken-off run goes on where
+it stopped. All rank the best 10 labels of the test rows (libmultilabel and bm25s: of the first 5,000), with beam 10
+where there is a beam; query time is that of one thread on a batch of 2,000 rows.
+
+Times are CPU seconds of a process on one thread: on an idle machine those are the wall seconds too, and on a shared
+one they are the steadier figure (the wall clock stands beside them). A trainer that has used 30 CPU minutes counts as
+not finished.
 """
 
 from __future__ import annotations
@@ -16,7 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import signal
 import subprocess
@@ -28,40 +31,45 @@ from typing import Any
 
 import numpy as np
 from quality_sets import SETS, matrices, prepared
+from results import Results
+from rivals import pecos_python
 
 from beamwood.metrics import evaluate
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
-TRAINERS = {  # name: what pip installs for it, one list a call; empty: this environment
+TRAINERS = {  # name: what pip installs for it; empty: this environment
     "beamwood-fast": [],
     "beamwood-balanced": [],
     "beamwood-best": [],
-    "libpecos": [["numpy<2", "scipy<1.14", "scikit-learn"], ["--no-deps", "libpecos"]],
-    "napkinxc": [["numpy", "scipy", "napkinxc"]],
-    "omikuji": [["numpy", "scipy", "omikuji"]],
-    "omikuji-bonsai": [["numpy", "scipy", "omikuji"]],
-    "libmultilabel": [["numpy", "scipy", "libmultilabel"]],
-    "bm25s": [["numpy", "scipy", "bm25s"]],
+    "libpecos": ["libpecos"],
+    "napkinxc": ["numpy", "scipy", "napkinxc"],
+    "omikuji": ["numpy", "scipy", "omikuji"],
+    "omikuji-bonsai": ["numpy", "scipy", "omikuji"],
+    "libmultilabel": ["numpy", "scipy", "libmultilabel"],
+    "bm25s": ["numpy", "scipy", "bm25s"],
 }
-COLUMNS = ("P@1", "P@3", "P@5", "recall@10", "train s", "cpu s", "model MB", "µs a query", "peak MB", "rows")
+SEEDED = ("beamwood-fast", "beamwood-balanced", "beamwood-best", "libpecos")  # those that take a seed
+MEASURES = ("precision@1", "precision@3", "precision@5", "recall@10")
+COLUMNS = ("P@1", "P@3", "P@5", "recall@10", "CPU s", "wall s", "model MB", "CPU µs a query", "peak MB", "rows")
 
 
 def python_of(trainer: str) -> str:
     """Return the interpreter of a trainer's environment, made if it is missing."""
     if not TRAINERS[trainer]:
         return sys.executable
+    if trainer == "libpecos":
+        return str(pecos_python())
     home = BUILD / "rivals" / trainer.split("-", 1)[0]
     python = home / "bin" / "python"
     if not (home / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        for packages in TRAINERS[trainer]:
-            subprocess.run([str(python), "-m", "pip", "-q", "install", *packages], check=True)
+        subprocess.run([str(python), "-m", "pip", "-q", "install", *TRAINERS[trainer]], check=True)
         (home / "ready").touch()
     return str(python)
 
 
-def run(trainer: str, name: str, folder: Path, threads: int, limit: float) -> dict[str, Any]:
+def run(trainer: str, name: str, folder: Path, threads: int, seed: int, limit: float) -> dict[str, Any]:
     """Train and rank in a process of its own; return quality and cost, or why there is none."""
     if trainer == "bm25s" and not (folder / "raw.jsonl.gz").exists():
         return {"failed": "no text"}
@@ -73,17 +81,15 @@ def run(trainer: str, name: str, folder: Path, threads: int, limit: float) -> di
         str(folder),
         str(out),
         str(threads),
+        str(int(limit * threads)),
+        str(seed),
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
     with (out / "log").open("w") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
-        try:
-            process.wait(timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # the process started above and its own children
-            process.wait()
-            shutil.rmtree(out)
-            return {"failed": f"not finished in {limit / 60:.0f} minutes"}
+        process = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False)
+    if process.returncode == -signal.SIGXCPU:
+        shutil.rmtree(out)
+        return {"failed": f"not finished in {limit / 60:.0f} CPU minutes a thread"}
     if process.returncode:
         last = (out / "log").read_text().strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         shutil.rmtree(out)
@@ -100,57 +106,61 @@ def quality(folder: Path, ranked: Path) -> dict[str, Any]:
     return {"rows": metrics.rows, "measures": metrics.as_dict()}
 
 
-def cache_file(name: str, trainer: str, threads: int) -> Path:
-    return BUILD / "train_quality" / name / f"{trainer}-{threads}.json"
+def key_of(name: str, trainer: str, threads: int, seed: int) -> str:
+    return f"{name}/{trainer}-{threads}" + (f"-seed{seed}" if seed else "")
 
 
-def run_in_turns(args: argparse.Namespace) -> None:
-    """Round after round, each trainer once on each set; of several rounds the quickest training is kept."""
-    for _ in range(args.rounds):
+def seeds_of(trainer: str, seeds: list[int]) -> list[int]:
+    return seeds if trainer in SEEDED else [0]
+
+
+def run_in_turns(args: argparse.Namespace, results: Results) -> None:
+    """Seed after seed, each trainer once on each set."""
+    for seed in args.seeds:
         for name in args.sets:
             folder = prepared(name, args.data, BUILD / "sets")
             for trainer in args.only:
-                file = cache_file(name, trainer, args.threads)
-                before = json.loads(file.read_text()) if file.exists() else None
-                if before and not args.again and not before.get("error"):
+                key = key_of(name, trainer, args.threads, seed)
+                before = results.get(key)
+                if seed not in seeds_of(trainer, args.seeds) or (before and not args.again and not before.get("error")):
                     continue
-                result = run(trainer, name, folder, args.threads, args.limit * 60)
-                result |= {
-                    "machine": platform.processor() or platform.machine(),
-                    "when": time.strftime("%F %R"),
-                }
-                if before and args.rounds > 1 and before.get("train_s", np.inf) < result.get("train_s", np.inf):
-                    result = before
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(json.dumps(result, indent=1))
+                result = run(trainer, name, folder, args.threads, seed, args.limit * 60)
+                result |= {"load": os.getloadavg()[0], "when": time.strftime("%F %R")}
+                results.put(key, result)
                 print(f"{name}: {trainer}: {' '.join(cells(result))}", file=sys.stderr, flush=True)
 
 
 def cells(result: dict[str, Any]) -> list[str]:
     if "failed" in result:
         return [result["failed"], *[""] * (len(COLUMNS) - 1)]
-    measures = result["measures"]
-    shown = [f"{100 * measures[m]:.1f}" for m in ("precision@1", "precision@3", "precision@5", "recall@10")]
+    shown = [f"{100 * result['measures'][m]:.1f}" for m in MEASURES]
     size, peak = result["model_bytes"] / 1e6, result["peak_bytes"] / 1e6
-    cpu = f"{result['train_cpu_s']:.1f}" if "train_cpu_s" in result else ""
-    costs = [f"{result['train_s']:.1f}", cpu, f"{size:.1f}", f"{result['query_us']:.0f}", f"{peak:.0f}"]
-    return [*shown, *costs, f"{result['rows']:,}"]
+    costs = [f"{result['train_cpu_s']:.0f}", f"{result['train_s']:.0f}", f"{size:.0f}", f"{result['query_us']:.0f}"]
+    return [*shown, *costs, f"{peak:.0f}", f"{result['rows']:,}"]
 
 
-def table(args: argparse.Namespace) -> str:
-    lines = [
-        f"Trained on {args.threads} thread(s) of {os.cpu_count()}, {platform.machine()},"
-        f" Python {platform.python_version()}; limit {args.limit} minutes.",
-        "",
-        "| set | trainer | " + " | ".join(COLUMNS) + " |",
-        "|---|---|" + "---:|" * len(COLUMNS),
-    ]
+def table(args: argparse.Namespace, results: Results) -> str:
+    lines = ["| set | trainer | " + " | ".join(COLUMNS) + " |", "|---|---|" + "---:|" * len(COLUMNS)]
     for name in args.sets:
         for trainer in args.only:
-            file = cache_file(name, trainer, args.threads)
-            result = json.loads(file.read_text()) if file.exists() else {"failed": "not run"}
+            result = results.get(key_of(name, trainer, args.threads, 0)) or {"failed": "not run"}
             lines.append(f"| {name} | {trainer} | " + " | ".join(cells(result)) + " |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *spreads(args, results)])
+
+
+def spreads(args: argparse.Namespace, results: Results) -> list[str]:
+    """Mean and standard deviation over the seeds that were run, where there are several."""
+    lines = ["| set | trainer | seeds | P@1 | P@3 | P@5 | recall@10 |", "|---|---|---:|" + "---:|" * 4]
+    for name in args.sets:
+        for trainer in SEEDED:
+            found = [results.get(key_of(name, trainer, args.threads, seed)) for seed in range(100)]
+            runs = [r["measures"] for r in found if r and "measures" in r]
+            if len(runs) < 2:
+                continue
+            values = [[100 * r[m] for r in runs] for m in MEASURES]
+            shown = [f"{np.mean(v):.2f} ± {np.std(v, ddof=1):.2f}" for v in values]
+            lines.append(f"| {name} | {trainer} | {len(runs)} | " + " | ".join(shown) + " |")
+    return lines if len(lines) > 2 else []
 
 
 def main() -> None:
@@ -158,16 +168,21 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data", help="folder of the sets")
     parser.add_argument("--sets", nargs="+", default=list(SETS))
     parser.add_argument("--only", nargs="+", default=list(TRAINERS), choices=list(TRAINERS), metavar="TRAINER")
-    parser.add_argument("--threads", type=int, default=2, help="threads of training (ranking always uses one)")
-    parser.add_argument("--limit", type=float, default=30, help="minutes a run may take")
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="threads of training (ranking always uses one)")
+    parser.add_argument("--limit", type=float, default=30, help="CPU minutes a thread that training may take")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of the trainers that take one")
+    parser.add_argument("--results", type=Path, default=BUILD / "train_quality", help="folder, or a kept .json file")
+    parser.add_argument("--keep", type=Path, help="write all results to this .json file")
     parser.add_argument("--again", action="store_true", help="run even what is in the cache")
     parser.add_argument("--table", action="store_true", help="run nothing")
     args = parser.parse_args()
+    results = Results(args.results)
     if not args.table:
         BUILD.mkdir(exist_ok=True)
-        run_in_turns(args)
-    print(table(args))
+        run_in_turns(args, results)
+    print(table(args, results))
+    if args.keep:
+        results.keep(args.keep)
 
 
 if __name__ == "__main__":

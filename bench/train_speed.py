@@ -2,11 +2,12 @@
 
     python bench/train_speed.py --data ../shared/data               # yso-en, generated; 1 and 2 threads
     python bench/train_speed.py --sets winapi-seealso --threads 1   # one set, quick
-    python bench/train_speed.py --scaling                           # against rows, labels and branching
+    python bench/train_speed.py --scaling --plot docs/pictures/training-cost   # against rows, labels, branching
+    python bench/train_speed.py --table --results bench/results/train_speed.json   # the run that is checked in
 
-Every run is a process of its own, so peak memory is its own too. libpecos lives in a virtual environment that
-the script makes on first use (it needs an older numpy). Times only mean something when the models agree, so
-precision@1 on held-out rows is printed beside them, and a difference of more than 0.5 points is marked.
+Every run is a process of its own, so peak memory is its own too, and is kept under build/train_speed: what is there is
+not measured again (--again does), so a broken-off bench goes on where it stopped. Times only mean something when the
+models agree: precision@1 on held-out rows stands beside them, and beamwood being 0.5 points worse is marked.
 """
 
 from __future__ import annotations
@@ -17,81 +18,44 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
-import venv
+import time
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from results import Result, Results
+from rivals import VERSION, pecos_python
 
+HERE = Path(__file__).resolve().parent
+BUILD = HERE.parent / "build"
 SETTINGS = "branching 32, max_leaf 32, squared hinge, C 1, eps 0.1, prune 0.1, tfn, bias 1"
-
-# Runs inside the process that is measured: argv = folder, threads, branching. Prints one JSON line.
-COMMON = """
-import json, sys, time
-import numpy as np, scipy.sparse as sp
-folder, threads, branching = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-names = ("X.trn", "Y.trn", "X.tst", "Y.tst")
-X, Y, Xt, Yt = (sp.load_npz(f"{folder}/{n}.npz").tocsr().astype(np.float32) for n in names)
-def peak_kb():  # of this program alone: getrusage would count the process that started it too
-    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
-before = peak_kb()
-wall, cpu = time.perf_counter(), time.process_time()
-"""
-OURS = """
-import beamwood as bw
-model = bw.train(X, Y, preset="fast", branching=branching, threads=threads, progress=False)
-"""
-OURS_PREDICT = """
-best = model.topk(Xt, k=1, beam=10)[0][:, 0]
-"""
-PECOS = """
-from pecos.xmc import Indexer, LabelEmbeddingFactory
-from pecos.xmc.xlinear import XLinearModel
-vectors = LabelEmbeddingFactory.create(Y, X, method="pifa")
-chain = Indexer.gen(vectors, nr_splits=branching, max_leaf_size=32, threads=threads, seed=0)
-model = XLinearModel.train(X, Y, C=chain, threshold=0.1, threads=threads)
-"""
-PECOS_PREDICT = """
-P = model.predict(Xt, beam_size=10, only_topk=1).tocsr()
-best = np.full(Xt.shape[0], -1)
-best[np.diff(P.indptr) > 0] = P.indices[P.indptr[:-1][np.diff(P.indptr) > 0]]
-"""
-MEASURE = """
-wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-peak = peak_kb()
-"""
-SAY = """
-hit = np.asarray(Yt[np.arange(len(best))[best >= 0], best[best >= 0]]).ravel() > 0
-print(json.dumps({"wall": wall, "cpu": cpu, "peak": peak / 1024, "before": before / 1024,
-                  "p1": 100 * hit.sum() / len(best)}))
-"""
-SCRIPT = {
-    "beamwood": COMMON + OURS + MEASURE + OURS_PREDICT + SAY,
-    "libpecos": COMMON + PECOS + MEASURE + PECOS_PREDICT + SAY,
+BASE = {"rows": 80_000, "labels": 20_000, "branching": 32}  # while one of them is varied
+POINTS = {
+    "rows": [20_000, 40_000, 80_000, 160_000],
+    "labels": [10_000, 20_000, 40_000, 80_000],
+    "branching": [8, 16, 32, 64],
 }
+ALLOWED: dict[str, Callable[[float], float]] = {"rows": lambda n: n, "labels": lambda n: n * np.log2(n)}
 
 
-def pecos_python(folder: Path) -> Path:
-    """A virtual environment with libpecos and the older numpy that it needs."""
-    python = folder / "bin" / "python"
-    if not python.exists():
-        venv.create(folder, with_pip=True)
-        subprocess.run([python, "-m", "pip", "-q", "install", "--no-deps", "libpecos"], check=True)
-        subprocess.run([python, "-m", "pip", "-q", "install", "numpy<2", "scipy<1.14", "scikit-learn"], check=True)
-    return python
-
-
-def run(library: str, python: Path, data: Path, threads: int, branching: int = 32) -> dict[str, float]:
+def run(library: str, folder: Path, threads: int, branching: int = 32) -> Result:
     """One training in a process of its own."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    command = [str(python), "-c", SCRIPT[library], str(data), str(threads), str(branching)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    python = sys.executable if library == "beamwood" else str(pecos_python())
+    worker = str(HERE / "train_worker.py")
+    done = subprocess.run(
+        [python, worker, library, str(folder), str(threads), str(branching)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+        check=False,
+    )
     if done.returncode != 0:
-        raise SystemExit(f"{library} failed on {data.name}:\n{done.stderr[-2000:]}")
-    result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return result
+        raise SystemExit(f"{library} failed on {folder.name}:\n{done.stderr[-2000:]}")
+    result: Result = json.loads(done.stdout.strip().splitlines()[-1])
+    return {**result, "load": os.getloadavg()[0], "when": time.strftime("%F %R")}
 
 
 def generated(folder: Path, *, rows: int, features: int, labels: int, nonzeros: int, seed: int = 0) -> Path:
@@ -105,8 +69,7 @@ def generated(folder: Path, *, rows: int, features: int, labels: int, nonzeros: 
         return np.minimum((features ** rng.random(size)).astype(np.int64) - 1, features - 1)
 
     own = rng.permutation(features)[zipf(labels, nonzeros)]
-    tests = max(rows // 20, 100)
-    for name, count in (("trn", rows), ("tst", tests)):
+    for name, count in (("trn", rows), ("tst", max(rows // 20, 100))):
         label = rng.permutation(count) % labels
         half = nonzeros // 2
         mine = own[label[:, None], rng.integers(0, nonzeros, (count, half))]
@@ -126,76 +89,110 @@ def _inverse_norms(X: Any) -> np.ndarray:
     return 1 / np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
 
 
-def compare(sets: dict[str, Path], threads: list[int], rounds: int, pecos: Path) -> None:
-    """Both libraries in turns on every set; the best of the rounds counts."""
-    print("| set | threads | library | wall s | cpu s | peak MB | P@1 |\n|---|---|---|---|---|---|---|")
+def folder_of(name: str, data: Path) -> Path:
+    if name == "generated":
+        return generated(BUILD / "sets" / name, rows=150_000, features=150_000, labels=150_000, nonzeros=93)
+    if not (data / name).is_dir():
+        raise SystemExit(f"{name} is not in {data}: say --data FOLDER, or --sets without it")
+    return data / name
+
+
+def compare(chosen: argparse.Namespace, results: Results) -> None:
+    """Both libraries in turns, round after round, on every set."""
+    for name in chosen.sets:
+        for threads in chosen.threads:
+            for number in range(chosen.rounds):
+                for library in ("beamwood", "libpecos"):
+                    key = f"{name}/{library}-{threads}-round{number}"
+                    if results.get(key) is None or chosen.again:
+                        results.put(key, run(library, folder_of(name, chosen.data), threads))
+
+
+def comparison(chosen: argparse.Namespace, results: Results) -> str:
+    lines = ["| set | threads | library | wall s | CPU s | peak MB | P@1 |", "|---|---:|---|---:|---:|---:|---:|"]
     verdicts = []
-    for name, folder in sets.items():
-        for count in threads:
-            best: dict[str, dict[str, float]] = {}
-            for _ in range(rounds):
-                for library, python in (("beamwood", Path(sys.executable)), ("libpecos", pecos)):
-                    result = run(library, python, folder, count)
-                    if library not in best or result["wall"] < best[library]["wall"]:
-                        best[library] = result
-            for library, r in best.items():
-                cells = f"{r['wall']:.1f} | {r['cpu']:.1f} | {r['peak']:.0f} | {r['p1']:.2f}"
-                print(f"| {name} | {count} | {library} | {cells} |", flush=True)
-            ours, theirs = best["beamwood"], best["libpecos"]
-            verdicts.append(
-                f"{name}, {count} threads: {theirs['wall'] / ours['wall']:.2f} x as fast "
-                f"({theirs['cpu'] / ours['cpu']:.2f} x by cpu), "
-                f"{ours['peak'] / theirs['peak']:.2f} x the memory"
-                + ("" if ours["p1"] >= theirs["p1"] - 0.5 else "  DISAGREE: precision@1 differs")
-            )
-    print("\n" + "\n".join(verdicts))
+    for name in chosen.sets:
+        for threads in chosen.threads:
+            found = {lib: _middle(results, f"{name}/{lib}-{threads}-round") for lib in ("beamwood", "libpecos")}
+            for library, r in found.items():
+                cells = f"{r['wall']:.1f} | {r['cpu']:.1f} | {r['peak']:.0f} | {r['p1']:.2f}" if r else "not run | | |"
+                lines.append(f"| {name} | {threads} | {library} | {cells} |")
+            ours, theirs = found["beamwood"], found["libpecos"]
+            if ours and theirs:
+                verdicts.append(
+                    f"- {name}, {threads} thread(s): {theirs['wall'] / ours['wall']:.1f} x as fast "
+                    f"({theirs['cpu'] / ours['cpu']:.1f} x by CPU seconds), "
+                    f"{ours['peak'] / theirs['peak']:.2f} x the memory"
+                    + ("" if ours["p1"] >= theirs["p1"] - 0.5 else "; DISAGREE: precision@1 is worse")
+                )
+    return "\n".join([*lines, "", *verdicts])
 
 
-def scaling(cache: Path, threads: int, plot: Path | None) -> None:
-    """Time and memory of beamwood against rows, labels and branching, four points each, the others held."""
-    base = {"rows": 40_000, "labels": 40_000, "branching": 32}
-    points = {
-        "rows": [20_000, 40_000, 80_000, 160_000],
-        "labels": [10_000, 20_000, 40_000, 80_000],
-        "branching": [8, 16, 32, 64],
-    }
+def _middle(results: Results, prefix: str) -> Result | None:
+    """The median of each figure over the rounds."""
+    rounds = [results.get(name) for name in results.names() if name.startswith(prefix)]
+    found = [r for r in rounds if r is not None]
+    return {k: median(r[k] for r in found) for k in ("wall", "cpu", "peak", "before", "p1")} if found else None
+
+
+def scale(chosen: argparse.Namespace, results: Results) -> None:
+    """beamwood alone, four points an axis, the others held at BASE; each point twice."""
+    for number in range(2):
+        for axis, values in POINTS.items():
+            for value in values:
+                key = f"scaling/{axis}-{value}-round{number}"
+                if results.get(key) is not None and not chosen.again:
+                    continue
+                at = {**BASE, axis: value}
+                folder = BUILD / "sets" / f"n{at['rows']}-L{at['labels']}"
+                data = generated(folder, rows=at["rows"], features=50_000, labels=at["labels"], nonzeros=40)
+                results.put(key, run("beamwood", data, 1, at["branching"]))
+
+
+def scaling(results: Results) -> tuple[str, dict[str, list[tuple[int, float, float]]]]:
+    lines = ["| varied | value | CPU s | added MB | P@1 |", "|---|---:|---:|---:|---:|"]
     curves: dict[str, list[tuple[int, float, float]]] = {}
-    print("| varied | value | wall s | cpu s | added MB |\n|---|---|---|---|---|")
-    for axis, values in points.items():
+    for axis, values in POINTS.items():
         for value in values:
-            at = {**base, axis: value}
-            data = generated(
-                cache / f"n{at['rows']}-L{at['labels']}",
-                rows=at["rows"],
-                features=50_000,
-                labels=at["labels"],
-                nonzeros=40,
-            )
-            r = run("beamwood", Path(sys.executable), data, threads, at["branching"])
+            r = _middle(results, f"scaling/{axis}-{value}-round")
+            if r is None:
+                continue
             curves.setdefault(axis, []).append((value, r["cpu"], r["peak"] - r["before"]))
-            print(
-                f"| {axis} | {value} | {r['wall']:.2f} | {r['cpu']:.2f} | {r['peak'] - r['before']:.0f} |",
-                flush=True,
-            )
+            lines.append(f"| {axis} | {value:,} | {r['cpu']:.2f} | {r['peak'] - r['before']:.0f} | {r['p1']:.1f} |")
+    lines.append("")
     for axis, curve in curves.items():
-        (x0, t0, _), (x1, t1, _) = curve[0], curve[-1]
-        print(f"{axis}: time grows as {axis}^{np.log(t1 / t0) / np.log(x1 / x0):.2f}")
-    if plot is not None:
-        draw(curves, plot)
+        (x0, t0, m0), (x1, t1, m1) = curve[0], curve[-1]
+        line = f"- {axis} x {x1 / x0:.0f}: time x {t1 / t0:.2f}, added memory x {m1 / m0:.2f}"
+        if axis in ALLOWED:
+            allowed = ALLOWED[axis](x1) / ALLOWED[axis](x0)
+            line += f"; allowed x {allowed:.2f}: {'met' if max(t1 / t0, m1 / m0) <= allowed else 'NOT met'}"
+        lines.append(line)
+    return "\n".join(lines), curves
 
 
 def draw(curves: dict[str, list[tuple[int, float, float]]], plot: Path) -> None:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        print("no plot: matplotlib is not installed (pip install matplotlib)")
-        return
-    figure, axes = plt.subplots(1, len(curves), figsize=(4 * len(curves), 3.2))
-    for axis, (name, curve) in zip(axes, curves.items(), strict=True):
-        axis.loglog(*zip(*((x, t) for x, t, _ in curve), strict=True), "o-")
-        axis.set(xlabel=name, ylabel="cpu seconds", title=f"training against {name}")
+    """Two rows of log-log plots, time and memory, with the growth that is allowed as a dashed line."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, len(curves), figsize=(3.4 * len(curves), 5.2), squeeze=False)
+    for column, (name, curve) in enumerate(curves.items()):
+        x = [c[0] for c in curve]
+        for row, unit in enumerate(("CPU seconds", "added MB")):
+            panel, y = axes[row][column], [c[row + 1] for c in curve]
+            panel.loglog(x, y, "o-", color="#1f6f54", label="beamwood, preset fast")
+            if name in ALLOWED:
+                bound = [y[0] * ALLOWED[name](v) / ALLOWED[name](x[0]) for v in x]
+                panel.loglog(x, bound, "--", color="#999999", label={"rows": "n", "labels": "L log L"}[name])
+            panel.set_xticks(x, [f"{v:,}" for v in x], fontsize=7)
+            panel.minorticks_off()
+            panel.set_ylim(min(y) / 2, max(y) * 3)
+            panel.set_ylabel(unit if column == 0 else "")
+            panel.set_xlabel(name if row == 1 else "")
+            panel.legend(fontsize=7, frameon=False)
+    figure.suptitle("Cost of training, one thread", fontsize=10)
     figure.tight_layout()
-    figure.savefig(plot)
+    for suffix in (".png", ".svg"):
+        figure.savefig(plot.with_suffix(suffix), dpi=130, metadata={"Date": None} if suffix == ".svg" else None)
 
 
 def main() -> None:
@@ -204,26 +201,36 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=["yso-en", "generated"])
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "beamwood-bench")
-    parser.add_argument("--scaling", action="store_true")
-    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--scaling", action="store_true", help="beamwood against rows, labels and branching")
+    parser.add_argument("--plot", type=Path, help="with --scaling: where to draw, without a suffix (PNG and SVG)")
+    parser.add_argument("--results", type=Path, default=BUILD / "train_speed", help="folder, or a kept .json file")
+    parser.add_argument("--keep", type=Path, help="write all results to this .json file")
+    parser.add_argument("--again", action="store_true", help="measure even what is there")
+    parser.add_argument("--table", action="store_true", help="measure nothing")
     chosen = parser.parse_args()
-    chosen.cache.mkdir(parents=True, exist_ok=True)
-    print(
-        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-        f"; {SETTINGS}\n"
-    )
+    results = Results(chosen.results)
+    if not chosen.table:
+        (scale if chosen.scaling else compare)(chosen, results)
+        results.put("machine", {"cores": os.cpu_count(), "processor": processor(), "rival": VERSION})
+    machine = results.get("machine") or {}
+    print(f"{machine.get('processor')}, {machine.get('cores')} cores; {machine.get('rival')}; {SETTINGS}\n")
     if chosen.scaling:
-        return scaling(chosen.cache, chosen.threads[0], chosen.plot)
-    sets: dict[str, Path] = {}
-    for name in chosen.sets:
-        if name == "generated":
-            sets[name] = generated(chosen.cache / name, rows=150_000, features=150_000, labels=150_000, nonzeros=93)
-        elif (chosen.data / name).is_dir():
-            sets[name] = chosen.data / name
-        else:
-            print(f"{name} is not in {chosen.data}: left out (say --data FOLDER)")
-    compare(sets, chosen.threads, chosen.rounds, pecos_python(chosen.cache / "pecos-venv"))
+        text, curves = scaling(results)
+        print(text)
+        if chosen.plot is not None:
+            draw(curves, chosen.plot)
+    else:
+        print(comparison(chosen, results))
+    if chosen.keep:
+        results.keep(chosen.keep)
+
+
+def processor() -> str:
+    with open("/proc/cpuinfo") as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.machine()
 
 
 if __name__ == "__main__":

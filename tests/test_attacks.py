@@ -68,7 +68,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Parts:
     ]
     model = bw.Model.from_layers(layers, keys=[f"key {i}" for i in range(30)], names=["name"] * 30)
     path = tmp_path_factory.mktemp("honest") / "model.bw"
-    model.using(matcher="hash").save(path)
+    model.save(path)
     return Parts.of(path.read_bytes())
 
 
@@ -79,8 +79,18 @@ def test_an_honest_file_taken_apart_and_sealed_again_is_fine(honest: Parts, tmp_
 
 @pytest.mark.parametrize("name", handmade.ATTACKS)
 def test_a_hostile_file_ends_in_a_format_error(name: str, honest: Parts, tmp_path: Path) -> None:
-    path = tmp_path / "model.bw"
-    path.write_bytes(handmade.ATTACKS[name](honest.copied()))
+    check_hostile(handmade.ATTACKS[name](honest.copied()), name, tmp_path / "model.bw")
+
+
+@pytest.mark.parametrize("name", handmade.OLD_ATTACKS)
+def test_a_hostile_file_of_format_1_ends_in_a_format_error(name: str, tmp_path: Path) -> None:
+    old = Parts.of((HERE / "golden" / "format-1" / "model.bw").read_bytes())
+    check_hostile(handmade.OLD_ATTACKS[name](old), name, tmp_path / "model.bw")
+
+
+def check_hostile(file: bytes, name: str, path: Path) -> None:
+    """A file that must not go through, quickly and with a short message."""
+    path.write_bytes(file)
     begin = time.monotonic()
     errors = Probe(path).run().errors
     assert {step for step in errors if step != "verify"}, f"{name} went through"
@@ -91,7 +101,7 @@ def test_a_hostile_file_ends_in_a_format_error(name: str, honest: Parts, tmp_pat
 
 def test_a_newer_file_names_the_version_to_install(honest: Parts, tmp_path: Path) -> None:
     path = tmp_path / "model.bw"
-    for change in ({"format": 2, "version": "9.1"}, {"requires": ["chunk-1", "warp"], "version": "9.1"}):
+    for change in ({"format": 3, "version": "9.1"}, {"requires": ["threads-1", "warp"], "version": "9.1"}):
         parts = honest.copied()
         parts.meta |= change
         path.write_bytes(parts.sealed())

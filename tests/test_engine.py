@@ -85,8 +85,11 @@ def test_the_sort_of_blocks_changes_no_bit() -> None:
 def test_statistics_say_what_was_done_and_chosen() -> None:
     model, X = large_model(), large_queries(200)
     *_, stats = model.topk(X, stats=True)
+    assert (stats.layout, stats.matcher, stats.choices) == ("threaded", "auto", ())
+    assert 200 < stats.blocks <= 200 * (1 + 10)
+    *_, stats = model.using(layout="chunk").topk(X, stats=True)
     assert stats.nanoseconds > 0
-    assert stats.blocks == 200 * (1 + 10)
+    assert 200 < stats.blocks <= 200 * (1 + 10)
     assert stats.rows > 0
     assert stats.bytes > 0
     assert [(choice.tree, choice.layer) for choice in stats.choices] == [(0, 0), (0, 1)]
@@ -96,12 +99,21 @@ def test_statistics_say_what_was_done_and_chosen() -> None:
     assert named.choices == ()
 
 
-def test_auto_needs_no_index_that_the_file_lacks() -> None:
+def test_a_matcher_without_a_layout_means_chunks() -> None:
     model = small_model()
-    assert not model.info()["has_hash_index"]
-    model.using(matcher="auto").topk(small_queries())
-    assert model.using(matcher="hash").info()["has_hash_index"]
-    assert not model.info()["has_hash_index"], "a model never changes"
+    layouts = {
+        name: model.using(matcher=name).topk(small_queries(), stats=True)[2].layout
+        for name in ("auto", "march", "binary", "hash", "dense")
+    }
+    assert layouts == {"auto": "threaded", **dict.fromkeys(("march", "binary", "hash", "dense"), "chunk")}
+
+
+def test_engines_of_a_model_share_what_was_laid_out_anew() -> None:
+    model = small_model()
+    first, second = model.using(matcher="binary"), model.using(matcher="march", layout="chunk", isa="scalar")
+    assert first._searcher.forest is second._searcher.forest
+    assert first.using(layout="column")._searcher.forest is not first._searcher.forest
+    assert model.using(layout="threaded")._searcher.forest is model._searcher.forest
 
 
 def test_exact_search_finds_what_a_narrow_beam_misses() -> None:

@@ -14,12 +14,16 @@ from beamwood.train import train_layers
 
 TOY = Path(__file__).parent / "golden" / "pecos-training-toy"
 TIGHT = Path(__file__).parent / "golden" / "pecos-tight"
+# The tree that PECOS grows for the toy: ten labels under node 0 and ten under node 1.
+TWO_HALVES = [(np.zeros(2, dtype=np.int64), None), (np.arange(20) // 10, None)]
 LOSSES = ["squared-hinge", "hinge", "logistic"]
 
 
-def relative_gaps(X, Y, tree, *, C=1.0, bias=1.0, loss="squared-hinge", row_weights=None, seed=0):
+def relative_gaps(X, Y, tree, *, C=1.0, bias=1.0, loss="squared-hinge", row_weights=None, rare_weight=0.0, seed=0):
     """How far every node of a one-layer tree is above the brute-force optimum of its problem."""
-    settings = settings_for("fast", C=C, bias=bias, loss=loss, eps=1e-6, max_iter=20000, prune=0.0)
+    settings = settings_for(
+        "fast", C=C, rare_weight=rare_weight, bias=bias, loss=loss, eps=1e-6, max_iter=20000, prune=0.0
+    )
     (layer,) = train_layers(X, Y, tree, settings, seed=seed, row_weights=row_weights)
     dense = np.hstack([X.toarray(), np.full((X.shape[0], 1), bias)]).astype(np.float64)
     cost = np.full(X.shape[0], C) * (1 if row_weights is None else row_weights)
@@ -27,7 +31,8 @@ def relative_gaps(X, Y, tree, *, C=1.0, bias=1.0, loss="squared-hinge", row_weig
     for node in range(Y.shape[1]):
         relevance = Y[:, [node]].toarray().ravel()
         y = np.where(relevance > 0, 1.0, -1.0)
-        per_row = cost * np.where(relevance > 0, relevance, 1.0)
+        of_positives = 1 + rare_weight / np.count_nonzero(relevance)
+        per_row = cost * np.where(relevance > 0, of_positives * relevance, 1.0)
         w = np.append(layer.weights[:, [node]].toarray().ravel(), layer.bias[node] / bias if bias else 0.0)
         best = best_objective(dense, y, per_row, loss)
         gaps.append((objective(w.astype(np.float64), dense, y, per_row, loss) - best) / best)
@@ -54,6 +59,13 @@ def test_optimum_with_row_weights_and_relevance(loss):
     Y.data = rng.uniform(0.5, 3, Y.nnz).astype(np.float32)
     weights = rng.uniform(0.2, 2, X.shape[0])
     assert relative_gaps(X, Y, even_tree(9, 9), loss=loss, row_weights=weights).max() < 1e-4
+    assert relative_gaps(X, Y, even_tree(9, 9), loss=loss, row_weights=weights, rare_weight=3.0).max() < 1e-4
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_optimum_with_more_weight_on_rare_labels(loss):
+    X, Y = random_problem(40, 8, 9, seed=11)
+    assert relative_gaps(X, Y, even_tree(9, 9), loss=loss, rare_weight=5.0).max() < 1e-4
 
 
 def test_default_eps_is_near_the_optimum():
@@ -120,9 +132,7 @@ def test_relevance_of_two_equals_the_row_twice():
 
 
 def test_pecos_own_training_test_within_1e6():
-    """The tree is the one PECOS grows: ten labels under node 0 and ten under node 1."""
-    tree = [(np.zeros(2, dtype=np.int64), None), (np.arange(20) // 10, None)]
-    assert nearest_to_pecos("Yt_pred.npz", tree) < 1e-6
+    assert nearest_to_pecos("Yt_pred.npz", TWO_HALVES) < 1e-6
 
 
 def test_pecos_own_training_test_with_four_splits_within_1e6():
@@ -131,10 +141,20 @@ def test_pecos_own_training_test_with_four_splits_within_1e6():
     assert nearest_to_pecos("P_nr_splits=4.npz", tree) < 1e-6
 
 
-def nearest_to_pecos(expected, tree):
+def test_pecos_own_training_test_with_matcher_aware_negatives_within_1e6():
+    """Its answers to this one are sigmoids. Both rows lie under node 0, so each is the other's negative anyway."""
+    assert nearest_to_pecos("Yt_pred_with_tfn+man.npz", TWO_HALVES, "sigmoid", negatives="tfn+man") < 1e-6
+
+
+def test_pecos_own_primal_solver_within_1e6():
+    """Its primal solver goes to the optimum, which is unique: so must we at a fine eps, in any order of visits."""
+    assert nearest_to_pecos("Yt_primal_pred.npz", TWO_HALVES, eps=1e-9, max_iter=100_000, seeds=1) < 1e-6
+
+
+def nearest_to_pecos(expected, tree, activation="hinge-3", seeds=64, **settings):
     """The distance of PECOS' predictions from the nearest of ours.
 
-    PECOS stops at eps = 0.1, so its numbers depend on the order in which std::shuffle happens to visit the
+    Its dual solver stops at eps = 0.1, so its numbers depend on the order in which std::shuffle happens to visit the
     two rows. Ours is another order for every seed; among them there is PECOS' own. Labels without a row are
     constant nodes here and score zero, where PECOS learns a bias from negatives alone: only labels with rows
     are compared.
@@ -142,9 +162,10 @@ def nearest_to_pecos(expected, tree):
     X, Y, Xt = (sp.load_npz(TOY / name).tocsr() for name in ("X.npz", "Y.npz", "Xt.npz"))
     wanted = sp.load_npz(TOY / expected).toarray()
     learned = np.unique(Y.indices)
+    chosen = settings_for("fast", activation=activation, **settings)
     distances = []
-    for seed in range(64):
-        ours = scores(train_layers(X, Y, tree, settings_for("fast"), seed=seed), Xt)
+    for seed in range(seeds):
+        ours = scores(train_layers(X, Y, tree, chosen, seed=seed), Xt, activation)
         distances.append(float(np.abs(ours - wanted)[:, learned].max()))
     return min(distances)
 

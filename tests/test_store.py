@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 def named_model() -> bw.Model:
     """A model with every kind of section."""
     keys = [f"key {i}" for i in range(40)]
-    return small_model(keys=keys, names=["name"] * 40, settings={"C": 1.0}).using(matcher="hash")
+    return small_model(keys=keys, names=["name"] * 40, settings={"C": 1.0})
 
 
 def test_safetensors_opens_the_file_and_sees_the_same_arrays(tmp_path: Path) -> None:
@@ -84,7 +84,6 @@ def test_every_way_of_loading_gives_the_same_answers(memory: str, tmp_path: Path
     laws.check_same(loaded.topk(small_queries()), model.topk(small_queries()), memory)
     assert loaded.settings == {"C": 1.0}
     assert (loaded.key(7), loaded.name(7), loaded.label_of("key 7")) == ("key 7", "name", 7)
-    assert loaded.info()["has_hash_index"]
 
 
 def test_an_unknown_way_of_loading_is_refused(tmp_path: Path) -> None:

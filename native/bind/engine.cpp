@@ -1,4 +1,4 @@
-// The door of the engine: forests over arrays that Python owns, the builders of their layouts, and search.
+// The door of the engine: forests over arrays that Python owns, and search.
 #include "forest.hpp"
 
 #include <nanobind/stl/string.h>
@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "beamwood/exact.hpp"
-#include "beamwood/thread_build.hpp"
 #include "beamwood/xxh3.hpp"
 
 using namespace beamwood;
@@ -67,62 +66,16 @@ void set_columns(PyForest& self, const U64& start, const U32& feature, const F32
   self.keep(start, feature, weight, index);
 }
 
-void set_threads(PyForest& self, const U64& word_start, const U32& words, const U32& root) {
+void set_threads(PyForest& self, const U64& start, const U32& words, const U32& root) {
   TreeLayer& layer = last_layer(self);
   const bool top = self.forest.trees.back().layers.size() == 1;
-  const ThreadedWeights threads{view(word_start), view(words), view(root)};
-  if (threads.word_start.size() != layer.shape.child_start.size() || threads.words.size() < kTailWords ||
+  const ThreadedWeights threads{view(start), view(words), view(root)};
+  if (threads.start.size() != layer.shape.child_start.size() || threads.words.size() < kTailWords ||
       (top && threads.root.size() != self.forest.features))
     throw nb::value_error("the arrays of a layer's threads do not fit each other");
   layer.threads = threads;
-  self.keep(word_start, words, root);
+  self.keep(start, words, root);
 }
-
-// Builds the threaded layout of a tree from its chunks, bottom up. Python allocates each layer's words when their
-// number is known: begin with measure on the last layer, then fill it, then the layer above.
-class ThreadBuilder {
-public:
-  ThreadBuilder(PyForest& forest, std::uint32_t tree) : forest_(forest), tree_(tree) {}
-
-  std::uint64_t measure(std::uint32_t layer, const Out<std::uint64_t>& word_start, unsigned threads) {
-    const Workers workers = python_workers(threads);
-    const TreeLayer& from = forest_.forest.trees.at(tree_).layers.at(layer);
-    if (word_start.shape(0) != from.shape.child_start.size()) throw nb::value_error("wrong size");
-    {
-      const nb::gil_scoped_release released;
-      below_ = std::move(current_);
-      current_ = {};
-      if (!builder(layer).measure(current_, workers)) return 0;
-    }
-    std::copy(current_.word_start.begin(), current_.word_start.end(), word_start.data());
-    return current_.word_start.back() + kTailWords;
-  }
-
-  bool fill(std::uint32_t layer, const Out<std::uint32_t>& words, unsigned threads) {
-    const Workers workers = python_workers(threads);
-    if (words.shape(0) != current_.word_start.back() + kTailWords) throw nb::value_error("wrong size");
-    const nb::gil_scoped_release released;
-    return builder(layer).fill(current_, view(words), workers);
-  }
-
-  // After the top layer: for each feature the place of its record.
-  void root(const Out<std::uint32_t>& root) {
-    if (root.shape(0) != forest_.forest.features) throw nb::value_error("wrong size");
-    std::fill_n(root.data(), root.shape(0), 0u);
-    for (std::size_t i = 0; i < current_.feature.size(); ++i) root.data()[current_.feature[i]] = current_.offset[i];
-  }
-
-private:
-  ThreadedLayerBuilder builder(std::uint32_t layer) const {
-    const auto& layers = forest_.forest.trees[tree_].layers;
-    const bool last = layer + 1 == layers.size();
-    return {layers[layer].shape, layers[layer].chunks, last ? nullptr : &below_, forest_.forest.features};
-  }
-
-  PyForest& forest_;
-  std::uint32_t tree_;
-  ThreadedRows current_, below_;
-};
 
 template <class Offset>
 RowCheck check_rows(QueryBatch& batch, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
@@ -206,13 +159,9 @@ nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& feature
   return fault == 0 && with_stats ? nb::cast(stats) : nb::cast(fault);
 }
 
-Columns columns_of(const In<std::int64_t>& start, const In<std::int32_t>& feature, const F32& weight,
-                   const U32& column_of) {
-  return {view(start), view(feature), view(weight), view(column_of)};
-}
-
 void bind_forest(nb::module_& m) {
-  nb::class_<PyForest>(m, "Forest", "A model as the engine sees it. Immutable once its layers are set.")
+  nb::class_<PyForest>(m, "Forest", nb::is_weak_referenceable(),
+                       "A model as the engine sees it. Immutable once its layers are set.")
       .def(
           "__init__",
           [](PyForest* self, std::uint32_t features, std::uint32_t labels, int activation, int power, int path,
@@ -231,96 +180,17 @@ void bind_forest(nb::module_& m) {
            nb::arg("bias"))
       .def("set_chunks", &set_chunks, nb::arg("row_start"), nb::arg("word_start"), nb::arg("feature"),
            nb::arg("offset"), nb::arg("words"), nb::arg("index"))
-      .def("set_threads", &set_threads, nb::arg("word_start"), nb::arg("words"), nb::arg("root"))
+      .def("set_threads", &set_threads, nb::arg("start"), nb::arg("words"), nb::arg("root"))
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
            nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"), nb::arg("exact"),
-           nb::arg("sort_blocks"), nb::arg("with_stats"), nb::arg("filter").none())
-      .def(
-          "measure_columns",
-          [](PyForest& self, std::uint32_t tree, std::uint32_t layer, const Out<std::uint64_t>& start,
-             unsigned threads) {
-            const TreeLayer& from = self.forest.trees.at(tree).layers.at(layer);
-            if (start.shape(0) != static_cast<std::size_t>(from.shape.nodes) + 1) throw nb::value_error("wrong size");
-            const Workers workers = python_workers(threads);
-            const nb::gil_scoped_release released;
-            return measure_columns(from.shape, from.chunks, view(start), workers);
-          },
-          nb::arg("tree"), nb::arg("layer"), nb::arg("start"), nb::arg("threads"))
-      .def(
-          "fill_columns",
-          [](PyForest& self, std::uint32_t tree, std::uint32_t layer, const U64& start,
-             const Out<std::uint32_t>& feature, const Out<float>& weight, unsigned threads) {
-            const TreeLayer& from = self.forest.trees.at(tree).layers.at(layer);
-            if (start.shape(0) != static_cast<std::size_t>(from.shape.nodes) + 1 ||
-                feature.shape(0) != start.data()[start.shape(0) - 1] || weight.shape(0) != feature.shape(0))
-              throw nb::value_error("wrong size");
-            const Workers workers = python_workers(threads);
-            const nb::gil_scoped_release released;
-            return fill_columns(from.shape, from.chunks, view(start), view(feature), view(weight), workers);
-          },
-          nb::arg("tree"), nb::arg("layer"), nb::arg("start"), nb::arg("feature"), nb::arg("weight"),
-          nb::arg("threads"));
-}
-
-void bind_builders(nb::module_& m) {
-  nb::class_<ThreadBuilder>(m, "ThreadBuilder", "Builds the threaded layout of one tree from its chunks, bottom up.")
-      .def(nb::init<PyForest&, std::uint32_t>(), nb::keep_alive<1, 2>(), nb::arg("forest"), nb::arg("tree"))
-      .def("measure", &ThreadBuilder::measure, nb::arg("layer"), nb::arg("word_start"), nb::arg("threads"),
-           "Sizes a layer's chunks; the number of words to allocate, or 0 when the chunks are damaged.")
-      .def("fill", &ThreadBuilder::fill, nb::arg("layer"), nb::arg("words"), nb::arg("threads"))
-      .def("root", &ThreadBuilder::root, nb::arg("root"));
-  m.def(
-      "measure_chunks",
-      [](const U32& child_start, const In<std::int64_t>& start, const In<std::int32_t>& feature, const F32& weight,
-         const U32& column_of, std::uint32_t features, const Out<std::uint64_t>& row_start,
-         const Out<std::uint64_t>& word_start, unsigned threads) {
-        const Workers workers = python_workers(threads);
-        const nb::gil_scoped_release released;
-        ChunkBuilder builder(view(child_start), columns_of(start, feature, weight, column_of), features);
-        builder.measure(view(row_start), view(word_start), workers);
-        return ChunkBuilder::fits(view(word_start));
-      },
-      nb::arg("child_start"), nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("column_of"),
-      nb::arg("features"), nb::arg("row_start"), nb::arg("word_start"), nb::arg("threads"),
-      "Counts the rows and words of each chunk. False: a chunk is too large for 32-bit offsets.");
-  m.def(
-      "fill_chunks",
-      [](const U32& child_start, const In<std::int64_t>& start, const In<std::int32_t>& feature, const F32& weight,
-         const U32& column_of, std::uint32_t features, const U64& row_start, const U64& word_start,
-         const Out<std::uint32_t>& row_feature, const Out<std::uint32_t>& row_offset, const Out<std::uint32_t>& words,
-         unsigned threads) {
-        const Workers workers = python_workers(threads);
-        const nb::gil_scoped_release released;
-        ChunkBuilder builder(view(child_start), columns_of(start, feature, weight, column_of), features);
-        builder.fill(view(row_start), view(word_start), view(row_feature), view(row_offset), view(words), workers);
-      },
-      nb::arg("child_start"), nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("column_of"),
-      nb::arg("features"), nb::arg("row_start"), nb::arg("word_start"), nb::arg("row_feature"), nb::arg("row_offset"),
-      nb::arg("words"), nb::arg("threads"));
-  m.def(
-      "index_words", [](std::uint64_t rows, std::uint64_t supports) { return index_begin(rows, supports); },
-      nb::arg("rows"), nb::arg("supports"), "The words that the hash indices of these supports take together.");
-  m.def(
-      "fill_index",
-      [](const U64& start, const U32& feature, const Out<std::uint32_t>& index, unsigned threads) {
-        const Workers workers = python_workers(threads);
-        const nb::gil_scoped_release released;
-        parallel_for(workers, start.shape(0) - 1, [&](std::size_t i, unsigned) {
-          const std::uint64_t row = start.data()[i], rows = start.data()[i + 1] - row;
-          const std::uint64_t begin = index_begin(row, i), end = index_begin(row + rows, i + 1);
-          fill_index(feature.data() + row, static_cast<std::uint32_t>(rows), index.data() + begin, end - begin);
-        });
-      },
-      nb::arg("start"), nb::arg("feature"), nb::arg("index"), nb::arg("threads"),
-      "Fills the zeroed hash indices of all supports. start must rise and end inside feature.");
+           nb::arg("sort_blocks"), nb::arg("with_stats"), nb::arg("filter").none());
 }
 
 } // namespace
 
 void bind_engine(nb::module_& m) {
   bind_forest(m);
-  bind_builders(m);
   m.attr("TAIL_WORDS") = kTailWords;
   m.attr("MAX_WIDTH") = kMaxWidth;
   m.def("isa_supported", [](int isa) { return kernels_for(static_cast<Isa>(isa)) != nullptr; }, nb::arg("isa"));

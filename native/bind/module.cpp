@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
   });
   bind_filter(m);
   bind_engine(m);
+  bind_layouts(m);
   bind_explain(m);
   bind_training(m);
   bind_text(m);

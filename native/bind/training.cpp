@@ -101,7 +101,7 @@ LayerWeights train_layer_door(In<std::int64_t> x_start, In<std::int32_t> x_index
                               std::size_t features, In<std::int64_t> reach_start, In<std::int32_t> reach_row,
                               In<std::int64_t> positive_start, In<std::int32_t> positive_row, In<float> positive_value,
                               In<std::int64_t> child_start, In<std::int64_t> child, In<float> row_weight, int loss,
-                              double C, double eps, unsigned max_iter, double bias, double prune,
+                              double C, double rare_weight, double eps, unsigned max_iter, double bias, double prune,
                               std::uint32_t top_weights, std::uint64_t seed, unsigned threads, nb::object watch) {
   LayerProblem problem;
   problem.x = checked(view(x_start), view(x_index), view(x_value), features, "X");
@@ -116,7 +116,7 @@ LayerWeights train_layer_door(In<std::int64_t> x_start, In<std::int32_t> x_index
   if (!problem.row_weight.empty() && problem.row_weight.size() != rows) {
     throw std::invalid_argument("row weights: one a row");
   }
-  SolverSettings settings{static_cast<Loss>(loss), C, eps, max_iter, bias, prune, top_weights, seed};
+  SolverSettings settings{static_cast<Loss>(loss), C, rare_weight, eps, max_iter, bias, prune, top_weights, seed};
   return run(problem, settings, threads, watch);
 }
 
@@ -130,7 +130,8 @@ void bind_training(nb::module_& m) {
   m.def("train_layer", &train_layer_door, nb::kw_only(), nb::arg("x_start"), nb::arg("x_index"), nb::arg("x_value"),
         nb::arg("features"), nb::arg("reach_start"), nb::arg("reach_row"), nb::arg("positive_start"),
         nb::arg("positive_row"), nb::arg("positive_value"), nb::arg("child_start"), nb::arg("child"),
-        nb::arg("row_weight"), nb::arg("loss"), nb::arg("C"), nb::arg("eps"), nb::arg("max_iter"), nb::arg("bias"),
-        nb::arg("prune"), nb::arg("top_weights"), nb::arg("seed"), nb::arg("threads"), nb::arg("watch").none(),
+        nb::arg("row_weight"), nb::arg("loss"), nb::arg("C"), nb::arg("rare_weight"), nb::arg("eps"),
+        nb::arg("max_iter"), nb::arg("bias"), nb::arg("prune"), nb::arg("top_weights"), nb::arg("seed"),
+        nb::arg("threads"), nb::arg("watch").none(),
         "Learns one linear classifier a node of a layer (see layer_trainer.hpp).");
 }

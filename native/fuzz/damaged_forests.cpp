@@ -65,7 +65,7 @@ int try_all(Random& random, const OwnedForest& own, std::span<const Query> queri
         options.isa = isa;
         reported += !search(forest, queries, options).sound;
       }
-      if (own.trees.size() > 1 || layout == Layout::threaded) continue;
+      if (own.trees.size() > 1) continue;
       Answers answers(queries.size(), options.k);
       ExactSearch exact;
       reported += !exact.run(forest, queries, options, Workers{}, answers.labels.data(), answers.scores.data());
@@ -73,12 +73,15 @@ int try_all(Random& random, const OwnedForest& own, std::span<const Query> queri
   }
   std::vector<OwnedLayer> threaded = own.trees[0];
   reported += !thread_tree(threaded, own.features);
+  std::vector<OwnedLayer> chunked;
+  reported += !chunks_again(own.view(Layout::threaded).trees[0], own.features, chunked);
   for (const OwnedLayer& layer : own.trees[0]) { // the way to columns reads chunks too
     std::vector<std::uint64_t> start(layer.nodes + std::size_t{1});
-    const bool sound = measure_columns(layer.shape(), layer.chunks(), start, Workers{});
+    const bool sound = measure_columns(layer.shape(), layer.source(own.features), start, Workers{});
     std::vector<std::uint32_t> feature(start.back());
     std::vector<float> weight(start.back());
-    if (!sound || !fill_columns(layer.shape(), layer.chunks(), start, feature, weight, Workers{})) ++reported;
+    if (!sound || !fill_columns(layer.shape(), layer.source(own.features), start, feature, weight, Workers{}))
+      ++reported;
   }
   return reported;
 }

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "beamwood/exact.hpp"
-#include "beamwood/thread_build.hpp"
+#include "beamwood/layer_build.hpp"
+#include "beamwood/thread_read.hpp"
 #include "check.hpp"
 
 namespace check {
@@ -108,7 +109,7 @@ struct CscArrays {
       start.push_back(static_cast<std::int64_t>(feature.size()));
     }
   }
-  Columns view() const { return {start, feature, weight, column_of}; }
+  ColumnSource view() const { return {start, feature, weight, column_of}; }
 };
 
 template <class T> void trim(std::vector<T>& array) { std::vector<T>(array.begin(), array.end()).swap(array); }
@@ -134,6 +135,7 @@ struct OwnedLayer {
 
   LayerShape shape() const { return {nodes, child_start, label, bias}; }
   ChunkWeights chunks() const { return {row_start, word_start, feature, offset, words, index}; }
+  ChunkSource source(std::uint32_t features) const { return {chunks(), features}; }
   ColumnWeights columns() const { return {column_start, column_feature, column_weight, column_index}; }
   ThreadedWeights threaded() const { return {thread_start, threads, root}; }
 };
@@ -148,42 +150,70 @@ inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, u
     own.label = plain.label;
   trim(own.child_start);
   const CscArrays csc(plain);
-  ChunkBuilder builder(own.child_start, csc.view(), features);
-  own.row_start.resize(own.child_start.size());
-  own.word_start.resize(own.child_start.size());
-  builder.measure(own.row_start, own.word_start, workers);
-  own.feature.resize(own.row_start.back());
-  own.offset.resize(own.row_start.back());
-  own.words.resize(own.word_start.back() + kTailWords);
-  builder.fill(own.row_start, own.word_start, own.feature, own.offset, own.words, workers);
+  const LayerShape shape = own.shape();
+  const ColumnSource source = csc.view();
+  const LayerBuilder builder(shape, source, nullptr, features);
+  LayerRows rows;
+  CHECK(builder.measure(rows, workers));
+  own.words.resize(rows.word_start.back() + kTailWords);
+  CHECK(builder.fill(rows, own.words, workers));
+  own.row_start = rows.row_start;
+  own.word_start = rows.word_start;
+  own.feature = rows.feature;
+  own.offset = rows.offset;
   own.index = hash_indices(own.row_start, own.feature);
   own.column_start.resize(own.nodes + std::size_t{1});
-  CHECK(measure_columns(own.shape(), own.chunks(), own.column_start, workers));
+  CHECK(measure_columns(own.shape(), own.source(features), own.column_start, workers));
   own.column_feature.resize(own.column_start.back());
   own.column_weight.resize(own.column_start.back());
-  CHECK(fill_columns(own.shape(), own.chunks(), own.column_start, own.column_feature, own.column_weight, workers));
+  CHECK(fill_columns(own.shape(), own.source(features), own.column_start, own.column_feature, own.column_weight,
+                     workers));
   own.column_index = hash_indices(own.column_start, own.column_feature);
   return own;
 }
 
 // Threads a tree from the bottom up. False: its chunks are damaged.
 inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, unsigned count = 1) {
-  ThreadedRows below, rows;
+  LayerRows below, rows;
   for (std::size_t l = tree.size(); l-- > 0;) {
     OwnedLayer& own = tree[l];
     const LayerShape shape = own.shape();
-    const ChunkWeights chunks = own.chunks();
-    ThreadedLayerBuilder builder(shape, chunks, l + 1 == tree.size() ? nullptr : &below, features);
+    const ChunkSource source = own.source(features);
+    const LayerRows* const beneath = l + 1 == tree.size() ? nullptr : &below;
+    if (beneath && beneath->row_start.size() != shape.nodes + std::size_t{1}) return false;
+    const LayerBuilder builder(shape, source, beneath, features);
     rows = {};
     if (!builder.measure(rows, Workers{count})) return false;
     own.threads.assign(rows.word_start.back() + kTailWords, 7);
     trim(own.threads);
     if (!builder.fill(rows, own.threads, Workers{count})) return false;
-    own.thread_start = rows.word_start;
+    own.thread_start.resize(rows.word_start.size());
+    rows.thread_starts(shape, beneath, own.thread_start);
     below = std::move(rows);
   }
-  tree[0].root.assign(features, 0);
+  tree[0].root.assign(features, kNoRow);
   for (std::size_t i = 0; i < below.feature.size(); ++i) tree[0].root[below.feature[i]] = below.offset[i];
+  return true;
+}
+
+// The chunks of a threaded tree, found again from its threads alone. False: they are damaged.
+inline bool chunks_again(const Tree& tree, std::uint32_t features, std::vector<OwnedLayer>& out, unsigned count = 1) {
+  ThreadReader reader(tree);
+  out.clear();
+  for (const TreeLayer& layer : tree.layers) {
+    if (!reader.next(Workers{count})) return false;
+    const ThreadSource source = reader.source();
+    const LayerBuilder builder(layer.shape, source, nullptr, features);
+    OwnedLayer& own = out.emplace_back();
+    LayerRows rows;
+    if (!builder.measure(rows, Workers{count})) return false;
+    own.words.resize(rows.word_start.back() + kTailWords);
+    if (!builder.fill(rows, own.words, Workers{count})) return false;
+    own.row_start = rows.row_start;
+    own.word_start = rows.word_start;
+    own.feature = rows.feature;
+    own.offset = rows.offset;
+  }
   return true;
 }
 
@@ -273,7 +303,6 @@ inline std::vector<Isa> isas_here() {
 
 inline constexpr Matcher kMatchers[] = {Matcher::march, Matcher::binary, Matcher::hash, Matcher::dense};
 inline constexpr Layout kLayouts[] = {Layout::chunk, Layout::column, Layout::threaded};
-inline constexpr Layout kSearched[] = {Layout::chunk, Layout::column}; // by a matcher; exact search knows these two
 
 // --- the plain search: Algorithm 1 with sorts and maps; it shares with the engine only the scalar activations --------
 

@@ -145,7 +145,7 @@ TEST(exact_search_is_the_plain_search_with_an_endless_beam) {
     options.k = random.between(1, 12);
     options.choose = random.chance(0.5);
     const Answers expected = plain_search(plain, rows.queries(), options.k, 1u << 30);
-    for (const Layout layout : kSearched)
+    for (const Layout layout : kLayouts)
       for (const unsigned threads : {1u, 2u}) {
         Answers found(rows.queries().size(), options.k);
         ExactSearch exact;
@@ -166,6 +166,20 @@ TEST(threads_are_the_same_bytes_for_any_number_of_workers) {
       CHECK(again[l].threads == own.trees[0][l].threads);
       CHECK(again[l].thread_start == own.trees[0][l].thread_start);
       CHECK(again[l].root == own.trees[0][l].root);
+    }
+  }
+}
+
+TEST(chunks_come_back_from_threads_bit_for_bit) {
+  Random random;
+  for (int round = 0; round < 60; ++round) {
+    const OwnedForest own(plain_forest(random, random_plan(random)));
+    std::vector<OwnedLayer> again;
+    CHECK(chunks_again(own.view(Layout::threaded).trees[0], own.features, again, 1 + round % 3));
+    for (std::size_t l = 0; l < again.size(); ++l) {
+      const OwnedLayer& first = own.trees[0][l];
+      CHECK(again[l].words == first.words && again[l].feature == first.feature && again[l].offset == first.offset);
+      CHECK(again[l].row_start == first.row_start && again[l].word_start == first.word_start);
     }
   }
 }
@@ -203,7 +217,6 @@ TEST(labels_and_shapes_of_a_damaged_tree_are_reported) {
       SearchOptions options;
       options.k = options.beam = 100000; // everything is looked at
       beam &= !search(forest, rows.queries(), options, 2).sound;
-      if (layout == Layout::threaded) continue;
       Answers answers(rows.queries().size(), options.k);
       ExactSearch exact;
       best_first &=

@@ -1,5 +1,6 @@
 """beamwood: train and serve sparse linear extreme multi-label ranking trees."""
 
+from beamwood.client import Client, ServerError
 from beamwood.engine import LayerChoice, Stats
 from beamwood.errors import BeamwoodError, DataError, FormatError, SettingsError
 from beamwood.explain import Explanation
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BeamwoodError",
+    "Client",
     "DataError",
     "Explanation",
     "Filter",
@@ -29,6 +31,7 @@ __all__ = [
     "Metrics",
     "Model",
     "Report",
+    "ServerError",
     "Settings",
     "SettingsError",
     "Stats",

@@ -1,4 +1,4 @@
-"""Layers in, the arrays of a tree in the chunk layout out; and back, bit for bit. Checks what people can get wrong."""
+"""Layers in, the arrays of a threaded tree out; and back, bit for bit. Checks what people can get wrong."""
 
 from __future__ import annotations
 
@@ -34,14 +34,24 @@ def layer_name(tree: int, layer: int, field: str) -> str:
     return f"tree{tree}/layer{layer}/{field}"
 
 
+@dataclass(frozen=True)
+class Placed:
+    """A layer that was checked: its columns, and where they go in the tree."""
+
+    columns: Any
+    child_start: Array
+    order: Array
+    what: str  # its name in messages
+
+
 def build_tree(layers: Sequence[Layer], tree: int, features: int, threads: int) -> tuple[Sections, TreeSize, int]:
     """The arrays of one tree, its size, and its number of labels."""
     if not layers:
         raise DataError("A tree needs at least one layer; the list of layers is empty.")
     sections: Sections = {}
+    placed: list[Placed] = []
     nodes_above, position_above = 1, np.zeros(1, np.int64)
     all_labels: list[Array] = []
-    nodes, nonzeros = [], []
     for depth, layer in enumerate(layers):
         what = f"layer {depth}" if tree == 0 else f"layer {depth} of tree {tree}"
         columns = checked_columns(layer, features, what)
@@ -51,18 +61,20 @@ def build_tree(layers: Sequence[Layer], tree: int, features: int, threads: int) 
         check_children(label, below, what)
         parent = position_above[parent]
         order = np.argsort(parent, kind="stable")
-        arrays = chunk_arrays(columns, parent, order, nodes_above, features, threads, what)
-        arrays |= node_arrays(layer, label, order, columns.shape[1], what)
+        child_start = np.zeros(nodes_above + 1, np.uint32)
+        np.cumsum(np.bincount(parent, minlength=nodes_above), out=child_start[1:])
+        placed.append(Placed(columns, child_start, order, what))
+        arrays = {"child_start": child_start, **node_arrays(layer, label, order, columns.shape[1], what)}
         sections |= {layer_name(tree, depth, field): array for field, array in arrays.items() if array.size}
         position_above = np.empty(len(order), np.int64)
         position_above[order] = np.arange(len(order))
         nodes_above = len(order)
         all_labels.append(label[order])
-        nodes.append(len(order))
-        nonzeros.append(columns.nnz)
+    sections |= threads_of(placed, tree, features, threads)
     leaf_of_label, count = index_of_leaves(all_labels, "the tree" if tree == 0 else f"tree {tree}")
     sections[f"tree{tree}/leaf_of_label"] = leaf_of_label
-    return sections, TreeSize(tuple(nodes), tuple(nonzeros)), count
+    size = TreeSize(tuple(len(one.order) for one in placed), tuple(one.columns.nnz for one in placed))
+    return sections, size, count
 
 
 def checked_columns(layer: Layer, features: int, what: str) -> Any:
@@ -143,34 +155,60 @@ def check_children(label: Array, below: Layer | None, what: str) -> None:
         )
 
 
-def chunk_arrays(
-    columns: Any, parent: Array, order: Array, nodes_above: int, features: int, threads: int, what: str
-) -> Sections:
-    """The chunk layout of one layer, from its columns and the order in which they go into the tree."""
-    child_start = np.zeros(nodes_above + 1, np.uint32)
-    np.cumsum(np.bincount(parent, minlength=nodes_above), out=child_start[1:])
-    given = (
-        child_start,
-        columns.indptr.astype(np.int64),
-        columns.indices.astype(np.int32, copy=False),
-        columns.data,
-        order.astype(np.uint32),
-        features,
-    )
-    row_start, word_start = np.empty(nodes_above + 1, np.uint64), np.empty(nodes_above + 1, np.uint64)
-    if not _core.measure_chunks(*given, row_start, word_start, threads):
-        raise DataError(f"{what} has a chunk of more than 16 GiB. Put a layer in between.")
-    feature, offset = np.empty(int(row_start[-1]), np.uint32), np.empty(int(row_start[-1]), np.uint32)
-    words = np.empty(int(word_start[-1]) + _core.TAIL_WORDS, np.uint32)
-    _core.fill_chunks(*given, row_start, word_start, feature, offset, words, threads)
-    return {
-        "child_start": child_start,
-        "row_start": row_start,
-        "word_start": word_start,
-        "feature": feature,
-        "offset": offset,
-        "words": words,
-    }
+def threads_of(placed: Sequence[Placed], tree: int, features: int, threads: int) -> Sections:
+    """The threaded layout of a tree, from the bottom up, for rows point to rows below them."""
+    sections: Sections = {}
+    builder = _core.TreeBuilder(features)
+    for depth in reversed(range(len(placed))):
+        one = placed[depth]
+        start = np.empty(len(one.child_start), np.uint64)
+        size = builder.measure_columns(
+            one.child_start,
+            one.columns.indptr.astype(np.int64),
+            one.columns.indices.astype(np.int32, copy=False),
+            one.columns.data,
+            one.order.astype(np.uint32),
+            start,
+            threads,
+        )
+        if not size:
+            raise DataError(f"{one.what} has a chunk of more than 16 GiB. Put a layer in between.")
+        words = np.empty(size, np.uint32)
+        builder.fill(words, threads)
+        sections[layer_name(tree, depth, "thread_start")] = start
+        sections[layer_name(tree, depth, "threads")] = words
+    sections[layer_name(tree, 0, "root")] = root_of(builder, features)
+    return sections
+
+
+def root_of(builder: Any, features: int) -> Array:
+    """The root index of a tree that was built up to its top."""
+    root = np.empty(features, np.uint32)
+    builder.root(root)
+    return root
+
+
+def threads_of_chunks(sections: Sections, tree: int, size: TreeSize, features: int, threads: int) -> Sections:
+    """The same from the chunks that files of format 1 hold."""
+    fields = {name: np.uint32 for name in ("child_start", "row_start", "word_start", "feature", "offset", "words")}
+    fields |= {"row_start": np.uint64, "word_start": np.uint64}
+    made: Sections = {}
+    builder = _core.TreeBuilder(features)
+    for depth in reversed(range(len(size.nodes))):
+        given: Any = [sections.get(layer_name(tree, depth, name), np.zeros(0, kind)) for name, kind in fields.items()]
+        start = np.empty(len(given[0]), np.uint64)
+        sound = [array.dtype for array in given] == [np.dtype(kind) for kind in fields.values()]
+        try:
+            words = np.empty(builder.measure_chunks(*given, start, threads) if sound else 0, np.uint32)
+            sound = words.size > 0 and builder.fill(words, threads)
+        except (TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise FormatError(f"The model is damaged in layer {depth}. Get a fresh copy of its file.")
+        made[layer_name(tree, depth, "thread_start")] = start
+        made[layer_name(tree, depth, "threads")] = words
+    made[layer_name(tree, 0, "root")] = root_of(builder, features)
+    return made
 
 
 def node_arrays(layer: Layer, label: Array, order: Array, nodes: int, what: str) -> Sections:
@@ -216,16 +254,34 @@ def index_of_leaves(labels: Sequence[Array], what: str) -> tuple[Array, int]:
     return leaf_of_label, count
 
 
-def columns_of(forest: Any, tree: int, layer: int, nodes: int, threads: int) -> tuple[Array, Array, Array]:
-    """The column layout of a layer: offsets, features, weights of each node in tree order."""
+def damaged(layer: int) -> FormatError:
+    """What is said of a layer that cannot be read."""
+    return FormatError(
+        f"The model is damaged in layer {layer}. Get a fresh copy of its file; load(…, verify=True) checks it."
+    )
+
+
+def columns_of(reader: Any, layer: int, nodes: int, threads: int) -> tuple[Array, Array, Array]:
+    """The column layout of the layer that a TreeReader comes to next: offsets, features, weights in tree order."""
     start = np.empty(nodes + 1, np.uint64)
-    sound = forest.measure_columns(tree, layer, start, threads)
+    if not reader.next(threads) or not reader.measure_columns(start, threads):
+        raise damaged(layer)
     feature, weight = np.empty(int(start[-1]), np.uint32), np.empty(int(start[-1]), np.float32)
-    if not sound or not forest.fill_columns(tree, layer, start, feature, weight, threads):
-        raise FormatError(
-            f"The model is damaged in layer {layer}. Get a fresh copy of its file; load(…, verify=True) checks it."
-        )
+    if not reader.fill_columns(start, feature, weight, threads):
+        raise damaged(layer)
     return start, feature, weight
+
+
+def chunks_of(reader: Any, layer: int, parents: int, threads: int) -> tuple[Array, Array, Array, Array, Array]:
+    """The same in the chunk layout: row_start, word_start, feature, offset, words."""
+    row_start, word_start = np.empty(parents + 1, np.uint64), np.empty(parents + 1, np.uint64)
+    if not reader.next(threads) or not reader.measure_chunks(row_start, word_start, threads):
+        raise damaged(layer)
+    feature, offset = np.empty(int(row_start[-1]), np.uint32), np.empty(int(row_start[-1]), np.uint32)
+    words = np.empty(int(word_start[-1]) + _core.TAIL_WORDS, np.uint32)
+    if not reader.fill_chunks(feature, offset, words, threads):
+        raise damaged(layer)
+    return row_start, word_start, feature, offset, words
 
 
 def hash_index(start: Array, feature: Array, threads: int) -> Array:
@@ -242,19 +298,20 @@ def is_order(order: Array | None, nodes: int) -> bool:
     return order is None or (order.dtype.kind == "u" and np.array_equal(np.sort(order), np.arange(nodes)))
 
 
-def layers_of(forest: Any, sections: Sections, tree: int, size: TreeSize, features: int) -> list[Layer]:
+def layers_of(forest: Any, sections: Sections, tree: int, size: TreeSize, features: int, threads: int) -> list[Layer]:
     """The inverse of build_tree, bit for bit."""
     layers = []
+    reader = _core.TreeReader(forest, tree)
     order_above = np.zeros(1, np.int64)
     for depth, nodes in enumerate(size.nodes):
 
         def get(field: str, depth: int = depth) -> Array | None:
             return sections.get(layer_name(tree, depth, field))
 
-        start, feature, weight = columns_of(forest, tree, depth, nodes, 1)
+        start, feature, weight = columns_of(reader, depth, nodes, threads)
         order = get("order")
         if not is_order(order, nodes) or (len(feature) and feature.max() >= features):
-            raise FormatError(f"The model is damaged in layer {depth}. Get a fresh copy of its file.")
+            raise damaged(depth)
         place = np.arange(nodes) if order is None else np.argsort(order)  # original number → place in the tree
         columns: Any = sp.csc_array((weight, feature.astype(np.int32), start.astype(np.int64)), shape=(features, nodes))
         child_start = get("child_start")

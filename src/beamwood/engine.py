@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.activations import Activation
-from beamwood.build import TreeSize, columns_of, hash_index, layer_name
+from beamwood.build import TreeSize, chunks_of, columns_of, hash_index, layer_name
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.rows import as_csr
 
@@ -31,7 +31,7 @@ _DAMAGED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Which variant answers. All give the same bits; "auto" lets the engine choose."""
+    """Which variant answers. All give the same bits; "auto" lets the engine choose: threads, which need no matcher."""
 
     matcher: str = "auto"
     layout: str = "auto"
@@ -49,6 +49,12 @@ class Engine:
             raise SettingsError(
                 f"This machine has no {self.isa}. Use isa='auto'; it would take {ISAS[_core.best_isa()]}."
             )
+
+    def chosen_layout(self) -> str:
+        """The layout that answers: the model's own unless a matcher was named, for threads need none."""
+        if self.layout != "auto":
+            return self.layout
+        return "threaded" if self.matcher == "auto" else "chunk"
 
 
 @dataclass(frozen=True)
@@ -172,16 +178,8 @@ def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
 
 
 _SHAPE = (("child_start", "u32"), ("label", "u32"), ("bias", "f32"))
-_CHUNKS = (
-    ("row_start", "u64"),
-    ("word_start", "u64"),
-    ("feature", "u32"),
-    ("offset", "u32"),
-    ("words", "u32"),
-    ("index", "u32"),
-)
 _THREADS = (("thread_start", "u64"), ("threads", "u32"), ("root", "u32"))
-WEIGHT_FIELDS = frozenset(field for field, _ in (*_CHUNKS, *_THREADS))
+WEIGHT_FIELDS = frozenset(field for field, _ in _THREADS)
 
 
 @dataclass(frozen=True)
@@ -203,11 +201,6 @@ class Parts:
                 raise ValueError(f"{layer_name(tree, layer, field)} has dtype {array.dtype}")
         return found
 
-    def has(self, field: str) -> bool:
-        """Whether every layer (or for "root" every top layer) has this array."""
-        layers = ((t, n) for t, size in enumerate(self.trees) for n in range(1 if field == "root" else len(size.nodes)))
-        return all(layer_name(tree, layer, field) in self.sections for tree, layer in layers)
-
     def each_layer(self) -> Iterator[tuple[int, int, int]]:
         """(tree, layer, number of nodes) from the top down."""
         for tree, size in enumerate(self.trees):
@@ -221,59 +214,31 @@ class Parts:
         return _core.Forest(self.features, self.labels, *numbers, self.unit_rows)
 
 
-def chunk_forest(parts: Parts) -> Any:
-    """The native forest in the chunk layout, over the model's own arrays."""
-    forest = parts.empty_forest("chunk")
+def threaded_forest(parts: Parts) -> Any:
+    """The native forest over the model's own arrays."""
+    forest = parts.empty_forest("threaded")
     for tree, layer, nodes in parts.each_layer():
         forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
-        forest.set_chunks(*parts.get(tree, layer, _CHUNKS))
+        forest.set_threads(*parts.get(tree, layer, _THREADS))
     for tree, size in enumerate(parts.trees):
         if layer_name(tree, len(size.nodes) - 1, "label") not in parts.sections:
             raise ValueError(f"the last layer of tree {tree} has no labels")
     return forest
 
 
-def threaded_forest(parts: Parts) -> Any:
-    """The native forest in the threaded layout, over the model's own arrays."""
-    forest = parts.empty_forest("threaded")
+def other_forest(layout: str, parts: Parts, threaded: Any, hashed: bool, threads: int) -> Any:
+    """The native forest with its weights laid out anew: chunks (MSCM) or columns (the vanilla baseline)."""
+    forest = parts.empty_forest(layout)
+    no_index = _EMPTY["u32"]
     for tree, layer, nodes in parts.each_layer():
-        forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
-        forest.set_threads(*parts.get(tree, layer, _THREADS))
+        if layer == 0:
+            reader = _core.TreeReader(threaded, tree)
+        child_start, *rest = parts.get(tree, layer, _SHAPE)
+        forest.add_layer(tree, nodes, child_start, *rest)
+        if layout == "column":
+            start, feature, weight = columns_of(reader, layer, nodes, threads)
+            forest.set_columns(start, feature, weight, hash_index(start, feature, threads) if hashed else no_index)
+        else:
+            chunks = chunks_of(reader, layer, len(child_start) - 1, threads)
+            forest.set_chunks(*chunks, hash_index(chunks[0], chunks[2], threads) if hashed else no_index)
     return forest
-
-
-def column_forest(parts: Parts, chunked: Any, hashed: bool, threads: int) -> Any:
-    """The native forest with its weights laid out anew, column by column: the vanilla baseline."""
-    forest = parts.empty_forest("column")
-    for tree, layer, nodes in parts.each_layer():
-        forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
-        start, feature, weight = columns_of(chunked, tree, layer, nodes, threads)
-        forest.set_columns(start, feature, weight, hash_index(start, feature, threads) if hashed else _EMPTY["u32"])
-    return forest
-
-
-def index_sections(parts: Parts, threads: int) -> dict[str, Array]:
-    """The hash index of every layer."""
-    sections: dict[str, Array] = {}
-    for tree, layer, _ in parts.each_layer():
-        row_start, feature = parts.get(tree, layer, (("row_start", "u64"), ("feature", "u32")))
-        sections[layer_name(tree, layer, "index")] = hash_index(row_start, feature, threads)
-    return sections
-
-
-def thread_sections(parts: Parts, chunked: Any, threads: int) -> dict[str, Array]:
-    """The threaded layout of every tree, built from its chunks: bottom up, for rows point to rows below them."""
-    sections: dict[str, Array] = {}
-    for tree, size in enumerate(parts.trees):
-        builder = _core.ThreadBuilder(chunked, tree)
-        for layer in reversed(range(len(size.nodes))):
-            start = np.empty(len(parts.sections[layer_name(tree, layer, "child_start")]), np.uint64)
-            words = np.empty(builder.measure(layer, start, threads), np.uint32)
-            if not words.size or not builder.fill(layer, words, threads):
-                raise FormatError(f"The model is damaged in layer {layer}. Get a fresh copy of its file.")
-            sections[layer_name(tree, layer, "thread_start")] = start
-            sections[layer_name(tree, layer, "threads")] = words
-        root = np.empty(parts.features, np.uint32)
-        builder.root(root)
-        sections[layer_name(tree, 0, "root")] = root
-    return sections

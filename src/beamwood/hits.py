@@ -19,11 +19,12 @@ class Hit(NamedTuple):
 
 class Hits(list[Hit]):
     """The hits of one text, best first. `known_terms` is how many terms of the text the model knows: when it is 0
-    the list is empty, for a model that knows none of the words has nothing to say about them."""
+    the list is empty, for a model that knows none of the words has nothing to say about them. `nanoseconds` is what the
+    engine took for it, where it was asked for this text alone."""
 
-    def __init__(self, hits: Iterable[Hit] = (), known_terms: int = 0) -> None:
+    def __init__(self, hits: Iterable[Hit] = (), known_terms: int = 0, nanoseconds: int = 0) -> None:
         super().__init__(hits)
-        self.known_terms = known_terms
+        self.known_terms, self.nanoseconds = known_terms, nanoseconds
 
     def __repr__(self) -> str:
         """The list, or why there is none."""
@@ -39,9 +40,9 @@ def checked_text(text: object) -> str:
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def hits_above(found: list[Any], min_score: float | None, known_terms: int) -> Hits:
+def hits_above(found: list[Any], min_score: float | None, known_terms: int, nanoseconds: int = 0) -> Hits:
     """The hits that score at least min_score."""
-    hits = Hits(map(Hit._make, found), known_terms)
+    hits = Hits(map(Hit._make, found), known_terms, nanoseconds)
     if min_score is not None:
         hits[:] = [hit for hit in hits if hit.score >= min_score]
     return hits

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +15,14 @@ import scipy.sparse as sp
 from beamwood import _core, store
 from beamwood.activations import Activation
 from beamwood.arguments import MOST, cores, positive
-from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of
+from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of, threads_of_chunks
 from beamwood.engine import (
     WEIGHT_FIELDS,
     Engine,
     Parts,
     Searcher,
     Stats,
-    chunk_forest,
-    column_forest,
-    index_sections,
-    thread_sections,
+    other_forest,
     threaded_forest,
 )
 from beamwood.errors import DataError, FormatError, SettingsError
@@ -45,28 +43,48 @@ Scores = npt.NDArray[np.float32]
 class Model:
     """One or several trees with their weights, and names for the labels. Made by train, load or from_layers."""
 
-    def __init__(self, shape: Shape, sections: Sections, engine: Engine | None = None, report: Any = None) -> None:
-        """For the makers of models below; use train, load, from_layers or from_trees instead."""
+    def __init__(
+        self,
+        shape: Shape,
+        sections: Sections,
+        engine: Engine | None = None,
+        report: Any = None,
+        forests: MutableMapping[tuple[str, bool], Any] | None = None,
+    ) -> None:
+        """For the makers of models below; use train, load, from_layers or from_trees instead.
+
+        forests: what models of the same sections share: their native forests by layout and hash index.
+        """
         self._shape, self._sections = shape, sections
         self._engine = engine or Engine()
         self.report = report
-        parts = parts_of(shape, sections)
-        layout = self._engine.layout
-        if layout == "auto":
-            layout = "threaded" if parts.has("root") else "chunk"
+        self._forests = WeakValueDictionary() if forests is None else forests
+        self._parts = parts_of(shape, sections)
+        self.version: str | None = (
+            None  # of the file it was loaded from: its header's checksum, which covers all others
+        )
         try:
-            self._chunked = forest = chunk_forest(parts)
-            if layout == "threaded":
-                forest = threaded_forest(parts)
+            self._threaded = self._forest("threaded", False)
         except (ValueError, TypeError) as error:
             raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
         self._keys = StringTable.from_arrays(sections, "keys", shape.labels)
         self._names = StringTable.from_arrays(sections, "names", shape.labels)
         self._native_keys, self._native_names = native_strings(self._keys), native_strings(self._names)
         self._text = None if shape.text is None else text_of(shape, sections)
-        if layout == "column":
-            forest = column_forest(parts, forest, self._engine.matcher == "hash", cores())
+        layout = self._engine.chosen_layout()
+        forest = self._forest(layout, layout != "threaded" and self._engine.matcher == "hash")
         self._searcher = Searcher(self._engine, layout, forest, shape.features)
+
+    def _forest(self, layout: str, hashed: bool) -> Any:
+        """The native forest in a layout: over the model's own arrays, or laid out anew unless somebody has it."""
+        forest = self._forests.get((layout, hashed))
+        if forest is None:
+            if layout == "threaded":
+                forest = threaded_forest(self._parts)
+            else:
+                forest = other_forest(layout, self._parts, self._threaded, hashed, cores())
+            self._forests[layout, hashed] = forest
+        return forest
 
     @classmethod
     def from_layers(
@@ -150,12 +168,12 @@ class Model:
         """The layers that from_layers would make this tree from, bit for bit."""
         if not 0 <= tree < len(self._shape.trees):
             raise SettingsError(f"tree={tree}, but the model has {len(self._shape.trees)} trees, numbered from 0.")
-        return layers_of(self._chunked, self._sections, tree, self._shape.trees[tree], self._shape.features)
+        return layers_of(self._threaded, self._sections, tree, self._shape.trees[tree], self._shape.features, cores())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to one file. The file there before is replaced when the new one is complete, or stays.
 
-        A model that `using(matcher="hash")` or `using(layout="threaded")` made keeps what they need in the file.
+        Every engine of a model writes the same file: threads, mapped and used in place when it is loaded.
         """
         from beamwood import __version__
 
@@ -166,20 +184,14 @@ class Model:
     def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
 
-        matcher: march, binary, hash, dense (threaded needs none); layout: chunk, column, threaded; isa: scalar, avx2,
-        avx512; each also auto. The hash index and the threads that some need are built when the model lacks them.
+        matcher: march, binary, hash, dense; layout: threaded, chunk, column; isa: scalar, avx2, avx512; each also auto.
+        auto is the threaded layout, which needs no matcher and uses the model as it is. Chunks and columns are built
+        beside it, and a matcher without a layout means chunks.
         """
         given = {
             name: value for name, value in (("matcher", matcher), ("layout", layout), ("isa", isa)) if value is not None
         }
-        engine = replace(self._engine, **given)
-        parts = parts_of(self._shape, self._sections)
-        sections = self._sections
-        if engine.layout == "threaded" and not parts.has("root"):
-            sections = sections | thread_sections(parts, self._chunked, cores())
-        elif engine.matcher == "hash" and engine.layout in ("auto", "chunk") and not parts.has("index"):
-            sections = sections | index_sections(parts, cores())
-        return Model(self._shape, sections, engine, self.report)
+        return Model(self._shape, self._sections, replace(self._engine, **given), self.report, self._forests)
 
     @overload
     def topk(
@@ -258,10 +270,7 @@ class Model:
                 "exact=True needs an activation that only shrinks scores down the tree; identity and a discount "
                 "do not. Use a wider beam instead."
             )
-        if self._searcher.layout != "threaded":
-            return self._searcher
-        engine = replace(self._engine, layout="chunk", matcher="auto")  # threads have no matcher
-        return Searcher(engine, "chunk", self._chunked, self._shape.features)
+        return self._searcher
 
     def search(
         self,
@@ -286,7 +295,7 @@ class Model:
         found = self._searcher.search(
             checked_text(text), fitted.vectorizer, self._native_keys, self._native_names, k, beam, native
         )
-        return hits_above(found[3], min_score, found[1])
+        return hits_above(found[3], min_score, found[1], found[2])
 
     def search_many(
         self,
@@ -326,7 +335,7 @@ class Model:
         allow and deny are label keys (strings), label numbers, or a truth value for each label. missing="ignore" leaves
         out keys that no label has and lists them in the filter's `missing`. Build a filter once and use it often.
         """
-        return make_filter(self._chunked, self._leaves(), self._shape.labels, self._find_keys, allow, deny, missing)
+        return make_filter(self._threaded, self._leaves(), self._shape.labels, self._find_keys, allow, deny, missing)
 
     def _own(self, filter: Filter) -> Any:
         """The native side of a filter of this model, under whichever engine."""
@@ -382,7 +391,7 @@ class Model:
         text = self._text
         word = (lambda j: f"feature {j}") if text is None else text.term
         nodes = [tree.nodes for tree in self._shape.trees]
-        return Explainer(self._chunked, self._sections, nodes, self._shape.activation, word)
+        return Explainer(self._threaded, self._sections, nodes, self._shape.activation, word)
 
     def _row(self, query: Any) -> Any:
         """One text or one row as canonical CSR of one row."""
@@ -425,7 +434,8 @@ class Model:
             )
         sections = {name: array for name, array in self._sections.items() if not name.startswith("text/")}
         sections |= {f"text/{name}": array for name, array in text.arrays().items()}
-        return Model(replace(self._shape, text=text.settings()), sections, self._engine, self.report)
+        shape = replace(self._shape, text=text.settings())
+        return Model(shape, sections, self._engine, self.report, self._forests)
 
     @property
     def text(self) -> FittedText | None:
@@ -499,7 +509,6 @@ class Model:
             "bytes_a_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,
             "engine": {"matcher": self._engine.matcher, "layout": self._engine.layout, "isa": self._engine.isa},
-            "has_hash_index": layer_name(0, 0, "index") in self._sections,
             "settings": self.settings,
         }
 
@@ -541,7 +550,22 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
                 f"{path} is damaged: it says {shape.labels:,} labels, but its leaves are not that many. "
                 f"Get a fresh copy of the file."
             )
-    return Model(shape, arrays)
+    model = Model(shape, arrays if meta["format"] > 1 else upgraded(arrays, shape))
+    model.version = str(meta["header"])
+    return model
+
+
+def upgraded(sections: Sections, shape: Shape) -> Sections:
+    """The arrays of a file of format 1, which held chunks, as those of today: built once, when it is loaded."""
+    old = ("row_start", "word_start", "feature", "offset", "words", "index", "thread_start", "threads", "root")
+    kept = {
+        name: array
+        for name, array in sections.items()
+        if not name.startswith("tree") or name.rpartition("/")[2] not in old
+    }
+    for tree, size in enumerate(shape.trees):
+        kept |= threads_of_chunks(sections, tree, size, shape.features, cores())
+    return kept
 
 
 def text_of(shape: Shape, sections: Sections) -> FittedText:

@@ -24,24 +24,26 @@ _ACTIVATION = re.compile(r"identity|(log-)?sigmoid|(log-)?hinge-[1-9]\d?")
 class Settings:
     """What shapes a training, together with the data and the seed. The defaults are those of preset "fast".
 
-    preset:       where the values came from: "fast", "balanced", "best".
-    branching:    children an inner node may have.
-    max_leaf:     labels a node of the last inner layer may have.
-    tree:         "balanced", "unbalanced" (wide and shallow), "random", "huffman", or your own parent list.
-    max_depth:    layers of an unbalanced tree at most, the last one then as wide as it must be; 0: no bound.
-    trees:        how many trees, grown from different seeds, are averaged.
-    vectors:      what labels are clustered by: "pifa", your label "features", or "pifa+features".
-    loss:         "squared-hinge", "hinge" or "logistic".
-    activation:   how a node's score is made: "hinge-3", "sigmoid", "log-sigmoid", "log-hinge-2", "identity".
-    negatives:    rows a node learns from: those with a label below its parent ("tfn"), those whose beam
-                  search reaches its parent ("man"), both ("tfn+man"), or tfn and a matrix of yours ("user").
-    beam:         the beam of that search.
-    C:            how much a mistake costs against large weights.
-    eps:          how near to the optimum the solver goes.
-    max_iter:     passes over the rows at most.
-    bias:         value of a constant feature; 0: none.
-    prune:        weights nearer to zero than this are dropped.
-    top_weights:  keep at most so many weights a node; 0: all.
+    preset:          where the values came from: "fast", "balanced", "best".
+    branching:       children an inner node may have.
+    max_leaf:        labels a node of the last inner layer may have.
+    tree:            "balanced", "unbalanced" (wide and shallow), "random", "huffman", or your own parent list.
+    max_depth:       layers of an unbalanced tree at most, the last one then as wide as it must be; 0: no bound.
+    trees:           how many trees, grown from different seeds, are averaged.
+    vectors:         what labels are clustered by: "pifa", your label "features", or "pifa+features".
+    loss:            "squared-hinge", "hinge" or "logistic".
+    activation:      how a node's score is made: "hinge-3", "sigmoid", "log-sigmoid", "log-hinge-2", "identity".
+    negatives:       rows a node learns from: those with a label below its parent ("tfn"), those whose beam
+                     search reaches its parent ("man"), both ("tfn+man"), or tfn and a matrix of yours ("user").
+    beam:            the beam of that search.
+    C:               how much a mistake costs against large weights.
+    rare_weight:     adds to the cost of mistakes on rows that have the label, shared out among those n rows:
+                     each counts 1 + rare_weight / n. Helps labels with few rows.
+    eps:             how near to the optimum the solver goes.
+    max_iter:        passes over the rows at most.
+    bias:            value of a constant feature; 0: none.
+    prune:           weights nearer to zero than this are dropped.
+    top_weights:     keep at most so many weights a node; 0: all.
     """
 
     preset: str = "fast"
@@ -56,6 +58,7 @@ class Settings:
     negatives: str = "tfn"
     beam: int = 10
     C: float = 1.0
+    rare_weight: float = 0.0
     eps: float = 0.1
     max_iter: int = 100
     bias: float = 1.0
@@ -93,18 +96,18 @@ class Settings:
 
 
 # What each preset changes against the defaults above. "fast" is the paper's model. The other two were chosen on rows
-# held out of the training rows (P@1 / P@5 / recall@10, one thread's CPU seconds; docs/training.md has all of it):
-#   shape       winapi-seealso: 3 trees of 128/128 reach 77.1 / 31.2 / 90.4 in 23 s, where 4 trees of 64/256 reach
-#               76.7 / 31.0 / 90.4 in 20 s and 5 of them 76.7 / 31.0 / 90.5 in 25 s: same cost, more to store and serve.
-#   activation  one tree, hinge-2 (what Parabel, Bonsai and omikuji use), hinge-3, hinge-4: library-subjects recall@10
-#               38.1, 39.7, 39.9, P@1 33.1, 33.8, 33.4; debian-search P@1 31.4, 36.6, 37.8. hinge-3 is never the worst.
-#   trees       winapi-seealso, 64/256, recall@10 with 1 to 6 trees: 88.3, 89.6, 90.2, 90.4, 90.5, 90.6.
-# Not taken: eps 0.5 saves a third of the time and costs half a point of P@1; C 2 costs a fifth more time for P@1 + 0.5
-# and recall@10 - 0.4 (winapi-seealso).
+# held out of the training rows (docs/training.md has the figures):
+#   shape        wide tops cost time and win quality; 3 trees of 128/128 do as well as 4 or 5 of 64/256, and weigh less.
+#   activation   hinge-3 and hinge-4 beat hinge-2 (Parabel, Bonsai, omikuji) everywhere. Four is better with few
+#                rows a label and worse with many; three is never the worst.
+#   rare_weight  one tree, 0 and 4, P@1 / P@5 / recall@10: debian-search (4 rows a label) 35.3 / 11.4 / 57.2 and
+#                36.7 / 11.7 / 58.4; winapi-seealso (4) 78.5 / 30.7 / 91.1 and 77.9 / 30.9 / 91.3; library-subjects (29)
+#                33.7 / 16.4 / 39.5 and 33.8 / 16.4 / 39.4. A like weight on every positive row hurts the last: - 1.0.
+_WIDE = {"tree": "unbalanced", "branching": 128, "max_leaf": 128, "rare_weight": 4.0}
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {},
-    "balanced": {"tree": "unbalanced", "branching": 128, "max_leaf": 128, "trees": 3},
-    "best": {"tree": "unbalanced", "branching": 128, "max_leaf": 128, "trees": 6},
+    "balanced": {**_WIDE, "trees": 3},
+    "best": {**_WIDE, "trees": 6},
 }
 
 _WHOLE_NUMBERS = {
@@ -118,6 +121,7 @@ _WHOLE_NUMBERS = {
 }
 _REAL_NUMBERS = {  # name: (smallest, is the smallest itself left out?)
     "C": (0.0, True),
+    "rare_weight": (0.0, False),
     "eps": (0.0, True),
     "bias": (0.0, False),
     "prune": (0.0, False),

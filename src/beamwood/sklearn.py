@@ -46,6 +46,7 @@ _OF_SETTINGS = (
     "activation",
     "negatives",
     "C",
+    "rare_weight",
     "eps",
     "max_iter",
     "bias",
@@ -93,6 +94,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         activation: str | None = None,
         negatives: str | None = None,
         C: float | None = None,
+        rare_weight: float | None = None,
         eps: float | None = None,
         max_iter: int | None = None,
         bias: float | None = None,
@@ -113,6 +115,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.activation = activation
         self.negatives = negatives
         self.C = C
+        self.rare_weight = rare_weight
         self.eps = eps
         self.max_iter = max_iter
         self.bias = bias

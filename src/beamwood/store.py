@@ -24,8 +24,9 @@ from beamwood.errors import FormatError, SettingsError
 
 Array = npt.NDArray[Any]
 
-FORMAT_VERSION = 1
-KNOWN_FEATURES = frozenset({"chunk-1", "discount-1", "unit-rows-1"})  # what this version can read
+FORMAT_VERSION = 2
+REQUIRED = ["threads-1"]  # what a reader of our files must know
+KNOWN_FEATURES = frozenset({"chunk-1", "threads-1", "discount-1", "unit-rows-1"})  # what this version can read
 ALIGNMENT = 64
 MAX_HEADER = 100_000_000  # safetensors' own limit
 _ZERO_HASH = "0" * 16
@@ -110,7 +111,7 @@ def header_of(arrays: dict[str, Array], description: dict[str, Any]) -> tuple[by
         if padding[name]:
             entries[f"_pad/{number}"] = {"dtype": "U8", "shape": [padding[name]], "data_offsets": [end, at]}
     checks = {name: f"{hash_of(array):016x}" for name, array in arrays.items()}
-    requires = ["chunk-1", *description.get("requires", ())]
+    requires = [*REQUIRED, *description.get("requires", ())]
     meta = {"format": FORMAT_VERSION, **description, "requires": requires, "xxh3": checks, "header": _ZERO_HASH}
 
     def render() -> bytes:

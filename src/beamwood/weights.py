@@ -175,6 +175,7 @@ def _learn(
         row_weight=none if problem.row_weights is None else problem.row_weights,
         loss=LOSSES.index(settings.loss),
         C=settings.C,
+        rare_weight=settings.rare_weight,
         eps=settings.eps,
         max_iter=settings.max_iter,
         bias=settings.bias,

@@ -13,6 +13,7 @@ import beamwood as bw
 from attacks.container import Parts
 from attacks.probe import Probe
 
+GOLDEN = Path(__file__).parent.parent / "golden"
 WILD = (0, 1, 2, 3, 31, 32, 33, 63, 64, 2**15, 2**16 - 1, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 1)
 ODD: tuple[Any, ...] = (*WILD, -1, -(2**31), 1.5, 1e300, float("nan"), None, True, "", "x", [], {}, [1], [[]], {"a": 1})
 
@@ -27,15 +28,17 @@ class Base:
 
 
 def bases(path: Path) -> list[Base]:
-    """Small models of every kind: wide and narrow chunks, early leaves, several trees, texts, an index, threads."""
+    """Small models of every kind: wide and narrow chunks, early leaves, several trees, texts; a file of format 1."""
     models = [small_model(seed) for seed in range(11)]
     texts = [f"word{i % 7} red wool {'socks' if i % 2 else 'hats'} {i}" for i in range(40)]
     models.append(bw.train_text(texts, [[f"key {i % 9}"] for i in range(40)], preset="fast", progress=False))
+    files = [(GOLDEN / "format-1" / "model.bw").read_bytes()]
+    for model in models:
+        model.save(path)
+        files.append(path.read_bytes())
     found = []
-    for number, model in enumerate(models):
-        extra: list[dict[str, str]] = [{"layout": "threaded"}, {}, {"matcher": "hash"}]
-        model.using(**extra[number % 3]).save(path)
-        file = path.read_bytes()
+    for file in files:
+        path.write_bytes(file)
         probe = Probe(path).run()
         assert not probe.errors, probe.errors
         found.append(Base(file, Parts.of(file), probe.answers))

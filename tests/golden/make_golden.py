@@ -1,6 +1,6 @@
 """Writes the golden model of a format version and its answers. Run it only while that version is unreleased:
 
-python tests/golden/make_golden.py tests/golden/format-1
+python tests/golden/make_golden.py tests/golden/format-2
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def layer(features: int, parent: list[int], seed: int, **more: object) -> bw.Lay
 
 
 def golden_model() -> bw.Model:
-    """Two trees with early leaves, one narrow and one wide chunk, biases, moved nodes, keys and names, a hash index."""
+    """Two trees with early leaves, one narrow and one wide chunk, biases, moved nodes, keys and names."""
     labels = 45
     narrow = [
         layer(16, [0] * 4, 1, label=np.array([-1, 44, -1, -1]), bias=np.array([0.5, -1, 0, 0.25], np.float32)),
@@ -40,7 +40,7 @@ def golden_model() -> bw.Model:
         "settings": {"note": "golden"},
     }
     trees = [bw.Model.from_layers(tree, **form) for tree in (narrow, wide)]  # type: ignore[arg-type]
-    return bw.Model.from_trees(trees).using(matcher="hash")
+    return bw.Model.from_trees(trees)
 
 
 def golden_queries() -> sp.csr_array:

@@ -33,7 +33,7 @@ template <class T> struct Pass {
   // the state of the descent
   T* weight;            // features x lanes
   T* alpha;             // rows x lanes (logistic: alpha, then C - alpha)
-  const T* cost;        // rows x lanes: C times what the row counts for the lane; null: C everywhere
+  const T* cost;        // rows x lanes: C times what the row counts for the lane; null: C, or C_positive
   std::uint8_t* active; // bit l: lane l still visits the row
   std::uint8_t running; // bit l: lane l has not converged
   // the order of visits: rows in list[0..count); what stays active is written to kept
@@ -41,11 +41,13 @@ template <class T> struct Pass {
   std::uint32_t* kept;
   std::size_t count;
   // the settings
-  T bias, C;
+  T bias;
+  T C;
   bool bounded; // alpha <= cost (hinge) instead of alpha >= 0 alone (squared hinge)
   T inner_eps;  // logistic: how far Newton's method goes on one variable
   // lanes in and out: a long pass is made in pieces, each going on from what the one before left here
   alignas(64) T bias_weight[kLanes];
+  alignas(64) T C_positive[kLanes];   // the C of a lane's positive rows
   alignas(64) T shrink_above[kLanes]; // the largest and smallest projected gradient of the pass before
   alignas(64) T shrink_below[kLanes];
   alignas(64) T largest[kLanes]; // of this pass

@@ -14,6 +14,7 @@
 
 #include "beamwood/beam.hpp"
 #include "beamwood/filter.hpp"
+#include "beamwood/thread_open.hpp"
 
 namespace beamwood {
 
@@ -43,7 +44,7 @@ public:
           !search(forest, queries[q], options, filter, scratch[worker], labels + q * options.k, scores + q * options.k))
         sound = false;
     });
-    for (const Worker& worker : scratch) work += worker.runner.work;
+    for (const Worker& worker : scratch) work += worker.runner.work, work += worker.opener.work;
     return sound;
   }
 
@@ -53,7 +54,8 @@ private:
     std::uint64_t rank; // the order law's score part, then 0 for nodes and 1 for labels
     std::uint32_t id;
     std::uint32_t layer;
-    float score; // along the path, before exp
+    std::uint32_t parent; // the number that the opener gave its parent (threaded layout)
+    float score;          // along the path, before exp
 
     bool operator<(const Entry& other) const noexcept { // std::priority_queue gives the greatest first
       return rank != other.rank ? rank > other.rank : id > other.id;
@@ -61,19 +63,22 @@ private:
   };
   struct Worker {
     BlockRunner runner;
+    ThreadedOpener opener;
     std::vector<float> scores;
   };
 
-  static Entry entry(const Forest& forest, float score, bool is_label, std::uint32_t id, std::uint32_t layer) {
+  static Entry entry(const Forest& forest, float score, bool is_label, std::uint32_t id, std::uint32_t layer,
+                     std::uint32_t parent) {
     const Key key = key_of(leaf_score(forest.activation.path, score), 0);
-    return {key >> 31 | (is_label ? 1u : 0u), id, layer, score};
+    return {key >> 31 | (is_label ? 1u : 0u), id, layer, parent, score};
   }
 
   static bool search(const Forest& forest, const Query& query, const SearchOptions& options, const Filter* filter,
                      Worker& worker, std::int64_t* labels, float* scores) {
     const Tree& tree = forest.trees[0];
     std::priority_queue<Entry> queue;
-    queue.push(entry(forest, forest.activation.root_score(), false, 0, 0));
+    queue.push(entry(forest, forest.activation.root_score(), false, 0, 0, 0));
+    worker.opener.start(tree, query);
     std::uint32_t given = 0;
     while (given < options.k && !queue.empty()) {
       const Entry best = queue.top();
@@ -100,17 +105,34 @@ private:
     Siblings siblings;
     if (node.id >= layer.shape.parents() || !layer.shape.children(node.id, siblings)) return false;
     worker.scores.resize(std::max<std::size_t>(worker.scores.size(), siblings.width));
-    const Block block{&query, node.score, worker.scores.data()};
-    const Matcher matcher = options.choose ? quickest(layer, forest.layout, query) : options.matcher;
-    if (!worker.runner.run(forest, layer, node.id, {&block, 1}, matcher, *kernels_for(options.isa))) return false;
+    std::uint32_t number = 0;
+    if (!evaluate(forest, tree, node, siblings, query, options, worker, number)) return false;
     for (std::uint32_t c = 0; c < siblings.width; ++c) {
       const std::uint32_t child = siblings.begin + c;
       if (filter && !filter->enters(0, node.layer, child)) continue;
       const std::uint32_t label = layer.shape.label.empty() ? kNoLabel : layer.shape.label[child];
       if (label != kNoLabel && label >= forest.labels) return false;
       const bool is_label = label != kNoLabel;
-      queue.push(entry(forest, worker.scores[c], is_label, is_label ? label : child, node.layer + 1));
+      queue.push(entry(forest, worker.scores[c], is_label, is_label ? label : child, node.layer + 1, number));
     }
+    return true;
+  }
+
+  // Fills worker.scores with the scores of a node's children.
+  static bool evaluate(const Forest& forest, const Tree& tree, const Entry& node, const Siblings& siblings,
+                       const Query& query, const SearchOptions& options, Worker& worker, std::uint32_t& number) {
+    const TreeLayer& layer = tree.layers[node.layer];
+    const Kernels& kernels = *kernels_for(options.isa);
+    if (forest.layout != Layout::threaded) {
+      const Block block{&query, node.score, worker.scores.data()};
+      const Matcher matcher = options.choose ? quickest(layer, forest.layout, query) : options.matcher;
+      return worker.runner.run(forest, layer, node.id, {&block, 1}, matcher, kernels);
+    }
+    if (!worker.opener.find(tree, node.layer, node.id, node.parent, number)) return false;
+    const float* const sums = worker.opener.add_up(tree, node.layer, number, kernels);
+    if (!sums) return false;
+    const float* const bias = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + siblings.begin;
+    scores_of_children(kernels, forest.activation, sums, bias, siblings.width, node.score, worker.scores.data());
     return true;
   }
 };

@@ -61,9 +61,9 @@ inline bool threaded_node(const Tree& tree, const std::vector<ThreadStep>& steps
   bool sound = true;
   for (std::size_t feature = 0; sound && feature < root.size(); ++feature) {
     std::uint32_t at = root[feature];
-    for (std::size_t l = 0; at != 0 && l + 1 < steps.size(); ++l)
+    for (std::size_t l = 0; at != kNoRow && l + 1 < steps.size(); ++l)
       at = follow(steps[l].chunk, at, steps[l].width, steps[l].child);
-    if (at == 0) continue;
+    if (at == kNoRow) continue;
     sound = each_weight(own.chunk.words, own.chunk.word_count, at, own.width, masks,
                         [&](std::uint32_t sibling, float weight) {
                           if (sibling != own.child) return;

@@ -38,6 +38,20 @@ struct Placed {
   return narrow_offsets ? (children + 1) / 2 : children;
 }
 
+// What a record in a chunk holds. words includes the offsets.
+struct RecordSize {
+  std::uint32_t weights, children;
+  std::uint64_t words;
+};
+
+inline RecordSize size_of_record(const std::uint32_t* record, std::uint32_t width, std::uint32_t masks,
+                                 bool narrow_offsets) noexcept {
+  const bool masked = width <= kMaskWidth;
+  const auto n = masked ? static_cast<std::uint32_t>(std::popcount(*record)) : *record & 0xffffu;
+  const auto m = masked ? (masks == 2 ? static_cast<std::uint32_t>(std::popcount(record[1])) : 0) : *record >> 16;
+  return {n, m, record_words(width, masks, n, m) + offset_words(narrow_offsets, m)};
+}
+
 inline std::uint32_t half_word(const std::uint32_t* words, std::uint64_t i) noexcept {
   return (words[i / 2] >> (16 * (i % 2))) & 0xffffu;
 }
@@ -46,7 +60,7 @@ inline void set_half_word(std::uint32_t* words, std::uint64_t i, std::uint32_t v
   words[i / 2] = i % 2 ? words[i / 2] | value << 16 : value; // the even one clears its partner's half
 }
 
-// Calls emit(sibling, weight) for every weight of the record at `at`. False when it leaves the chunk.
+// Calls emit(sibling, weight) for every weight of the record at `at`. False when it or a sibling leaves the chunk.
 template <class Emit>
 inline bool each_weight(const std::uint32_t* words, std::uint64_t word_count, std::uint64_t at, std::uint32_t width,
                         std::uint32_t masks, Emit&& emit) noexcept {
@@ -54,6 +68,7 @@ inline bool each_weight(const std::uint32_t* words, std::uint64_t word_count, st
   const std::uint32_t* const record = words + at;
   if (width <= kMaskWidth) {
     const std::uint32_t* weight = record + masks;
+    if (width < kMaskWidth && *record >> width != 0) return false;
     for (std::uint32_t mask = *record; mask != 0; mask &= mask - 1)
       emit(static_cast<std::uint32_t>(std::countr_zero(mask)), std::bit_cast<float>(*weight++));
     return true;
@@ -61,7 +76,11 @@ inline bool each_weight(const std::uint32_t* words, std::uint64_t word_count, st
   const std::uint64_t n = *record & 0xffffu, m = *record >> 16;
   if (at + record_words(width, masks, n, m) > word_count) return false;
   const std::uint32_t* const weight = record + 1 + (n + 1) / 2 + (m + 1) / 2;
-  for (std::uint64_t i = 0; i < n; ++i) emit(half_word(record + 1, i), std::bit_cast<float>(weight[i]));
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const std::uint32_t sibling = half_word(record + 1, i);
+    if (sibling >= width) return false;
+    emit(sibling, std::bit_cast<float>(weight[i]));
+  }
   return true;
 }
 

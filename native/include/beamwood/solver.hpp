@@ -24,6 +24,7 @@ namespace beamwood {
 struct SolverSettings {
   Loss loss = Loss::squared_hinge;
   double C = 1;
+  double rare_weight = 0; // more for mistakes on the positive rows of a node, shared out among them
   double eps = 0.1;
   unsigned max_iter = 100;
   double bias = 1;               // value of the constant feature; 0: there is none
@@ -159,6 +160,9 @@ private:
   template <class LocalRow>
   void set_costs(const ParentRows& parent, std::span<const Positives> children, std::span<const float> row_weight,
                  const LocalRow& local_row, const SolverSettings& settings) {
+    for (std::size_t l = 0; l < children.size(); ++l) {
+      pass_.C_positive[l] = static_cast<T>(settings.C * positive_weight(children[l], settings));
+    }
     const bool relevant = std::ranges::any_of(children, [](const Positives& p) { return !p.relevance.empty(); });
     if (row_weight.empty() && !relevant) return;
     const std::size_t n = parent.rows.rows();
@@ -168,23 +172,30 @@ private:
       std::fill_n(cost_.begin() + static_cast<std::ptrdiff_t>(i * kLanes), kLanes, static_cast<T>(settings.C * w));
     }
     for (std::size_t l = 0; l < children.size(); ++l) {
-      for (std::size_t e = 0; e < children[l].relevance.size(); ++e) {
-        cost_[local_row(children[l].row[e]) * kLanes + l] *= static_cast<T>(children[l].relevance[e]);
+      for (std::size_t e = 0; e < children[l].row.size(); ++e) {
+        const double relevance = children[l].relevance.empty() ? 1.0 : children[l].relevance[e];
+        cost_[local_row(children[l].row[e]) * kLanes + l] *=
+            static_cast<T>(positive_weight(children[l], settings) * relevance);
       }
     }
     pass_.cost = cost_.data();
+  }
+
+  static double positive_weight(const Positives& child, const SolverSettings& settings) {
+    return 1 + settings.rare_weight / static_cast<double>(child.row.size());
   }
 
   // The logistic dual lives strictly between its bounds: start near the lower one, with the weights to match.
   void start_inside(const Gathered& rows) {
     for (std::size_t i = 0; i < rows.rows(); ++i) {
       for (std::size_t l = 0; l < kLanes; ++l) {
-        const T C = pass_.cost ? cost_[i * kLanes + l] : pass_.C;
+        const bool positive = (positive_[i] >> l) & 1;
+        const T C = pass_.cost ? cost_[i * kLanes + l] : positive ? pass_.C_positive[l] : pass_.C;
         const T alpha = std::min(T(0.001) * C, T(1e-8));
         alpha_[i * 2 * kLanes + l] = alpha;
         alpha_[i * 2 * kLanes + kLanes + l] = C - alpha;
         if (!((member_[i] >> l) & 1)) continue;
-        const T step = ((positive_[i] >> l) & 1) ? alpha : -alpha;
+        const T step = positive ? alpha : -alpha;
         for (std::uint64_t e = rows.start[i]; e < rows.start[i + 1]; ++e) {
           weight_[rows.entry[e].feature * kLanes + l] += step * static_cast<T>(rows.entry[e].value);
         }

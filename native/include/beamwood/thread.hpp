@@ -12,7 +12,8 @@
 //      chunk of 2   ...  +40 [weights of 7 | child 0: +12 ...]
 //
 // Where a child's chunk has a feature that its parent's lacks, the parent gets a record without weights, so that the
-// thread never breaks. Rows keep rising feature order, so the sum law holds. A chunk begins with one word of flags.
+// thread never breaks. Rows keep rising feature order, so the sum law holds; and since a child's rows are those of its
+// parent that go on there, in the same order, the features of all rows can be found again from the root down.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -23,50 +24,68 @@
 
 namespace beamwood {
 
-inline constexpr std::uint32_t kNarrowOffsets = 1; // flag: this chunk's records hold 16-bit offsets
+inline constexpr std::uint32_t kNoRow = 0xffffffffu; // in the root index: no record for this feature
 
 struct ThreadedChunk {
   const std::uint32_t* words;
   std::uint64_t word_count;
-  std::uint32_t flags;
+  bool narrow; // its records hold 16-bit offsets
 };
 
 struct ThreadedWeights {
-  std::span<const std::uint64_t> word_start; // parents + 1: where each chunk's words begin
+  std::span<const std::uint64_t> start; // parents + 1: twice where each chunk's words begin, + 1 for 16-bit offsets
   std::span<const std::uint32_t> words;
-  std::span<const std::uint32_t> root; // top layer only: for each feature the offset of its record, 0 for none
-
-  bool present() const noexcept { return !word_start.empty(); }
+  std::span<const std::uint32_t> root; // top layer only: for each feature the offset of its record, or kNoRow
 
   // False when the offsets leave the array.
   bool at(std::uint32_t parent, ThreadedChunk& out) const noexcept {
-    const std::uint64_t begin = word_start[parent], end = word_start[parent + 1];
-    if (begin > end || end > words.size() - kTailWords) return false;
-    out = {words.data() + begin, end - begin, words[begin]};
-    return true;
+    const std::uint64_t begin = start[parent] >> 1, end = start[parent + 1] >> 1;
+    out = {words.data() + begin, end - begin, (start[parent] & 1) != 0};
+    return begin <= end && end <= words.size() - kTailWords;
   }
 };
 
-// The place of a row in the chunk of one child: its offset there, or 0 when that chunk does not have the feature.
+// The row's place in the chunk of one child, or kNoRow when that chunk does not have the feature.
 inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::uint32_t width,
                             std::uint32_t child) noexcept {
-  if (at >= chunk.word_count) return 0;
+  if (at >= chunk.word_count) return kNoRow;
   const std::uint32_t* const record = chunk.words + at;
-  const bool narrow = chunk.flags & kNarrowOffsets;
   if (width <= kMaskWidth) {
     const std::uint32_t mask = record[1], bit = 1u << child;
-    if (!(mask & bit)) return 0;
     const std::uint32_t* const offsets = record + 2 + std::popcount(record[0]);
     const auto i = static_cast<std::uint32_t>(std::popcount(mask & (bit - 1)));
-    return narrow ? half_word(offsets, i) : offsets[i];
+    const std::uint32_t place = chunk.narrow ? half_word(offsets, i) : offsets[i];
+    return mask & bit ? place : kNoRow;
   }
   const std::uint64_t n = *record & 0xffffu, m = *record >> 16, size = record_words(width, 2, n, m);
-  if (at + size + offset_words(narrow, m) > chunk.word_count) return 0;
+  if (at + size + offset_words(chunk.narrow, m) > chunk.word_count) return kNoRow;
   const auto* const first = reinterpret_cast<const std::uint16_t*>(record + 1 + (n + 1) / 2);
   const auto* const found = std::lower_bound(first, first + m, child);
-  if (found == first + m || *found != child) return 0;
+  if (found == first + m || *found != child) return kNoRow;
   const auto i = static_cast<std::uint64_t>(found - first);
-  return narrow ? half_word(record + size, i) : record[size + i];
+  return chunk.narrow ? half_word(record + size, i) : record[size + i];
+}
+
+// Calls for a record that will be read soon.
+inline void call_for(const ThreadedChunk& chunk, std::uint32_t at) noexcept {
+  const std::uint32_t* const record = chunk.words + at;
+  __builtin_prefetch(record);
+  __builtin_prefetch(record + 16);
+}
+
+// The rows of a query in a parent's chunk in, those of them that go on in one child's chunk out; their records are
+// called for. Returns how many; `out` has room for all.
+inline std::size_t follow_all(const ThreadedChunk& parent, std::uint32_t width, std::uint32_t child, const Placed* rows,
+                              std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
+  const Placed* const first = out;
+  for (const Placed* row = rows; row != rows + count; ++row) {
+    const std::uint32_t at = follow(parent, row->offset, width, child);
+    const bool there = at != kNoRow;
+    *out = {at, row->value};
+    call_for(chunk, there ? at : 0);
+    out += there;
+  }
+  return static_cast<std::size_t>(out - first);
 }
 
 } // namespace beamwood

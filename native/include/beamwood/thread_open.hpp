@@ -74,7 +74,7 @@ private:
   void from_root(const TreeLayer& top, const Opened& open, std::vector<Placed>& rows) const {
     for (std::uint32_t i = 0; i < query_->count; ++i) {
       const std::uint32_t at = top.threads.root[query_->feature[i]];
-      if (at == 0) continue;
+      if (at == kNoRow) continue;
       rows.push_back({at, query_->value[i]});
       call_for(open.chunk, at);
     }
@@ -86,19 +86,11 @@ private:
     const std::uint32_t child = node - from.siblings.begin;
     if (child >= from.siblings.width) return false;
     if (open.chunk.word_count == 0) return true;
-    for (std::size_t i = from.rows_begin; i < from.rows_end; ++i) {
-      const std::uint32_t at = follow(from.chunk, above.rows[i].offset, from.siblings.width, child);
-      if (at == 0) continue;
-      rows.push_back({at, above.rows[i].value});
-      call_for(open.chunk, at);
-    }
+    const std::size_t begin = rows.size(), count = from.rows_end - from.rows_begin;
+    rows.resize(begin + count);
+    rows.resize(begin + follow_all(from.chunk, from.siblings.width, child, above.rows.data() + from.rows_begin, count,
+                                   open.chunk, rows.data() + begin));
     return true;
-  }
-
-  static void call_for(const ThreadedChunk& chunk, std::uint32_t at) noexcept {
-    const std::uint32_t* const record = chunk.words + at;
-    __builtin_prefetch(record);
-    __builtin_prefetch(record + 16);
   }
 
   std::vector<Layer> layers_;

@@ -57,7 +57,7 @@ private:
     open_.assign(1, {0, forest.activation.root_score()});
     for (std::uint32_t i = 0; i < query.count; ++i) {
       const std::uint32_t at = top.threads.root[query.feature[i]];
-      if (at) rows_.push_back({at, query.value[i]});
+      if (at != kNoRow) rows_.push_back({at, query.value[i]});
     }
   }
 
@@ -98,25 +98,13 @@ private:
     open.rows_begin = open.rows_end = rows_.size();
     if (open.chunk.word_count == 0) return true;
     const std::size_t count = parent.rows_end - parent.rows_begin;
-    rows_.resize(open.rows_begin + count);
-    Placed* out = rows_.data() + open.rows_begin;
     const std::uint32_t child = open.node - parent.siblings.begin;
     if (child >= parent.siblings.width) return false;
-    for (const Placed *row = rows_above_.data() + parent.rows_begin, *end = row + count; row != end; ++row) {
-      const std::uint32_t at = follow(parent.chunk, row->offset, parent.siblings.width, child);
-      *out = {at, row->value};
-      call_for(open.chunk, at);
-      out += at != 0;
-    }
-    open.rows_end = static_cast<std::size_t>(out - rows_.data());
+    rows_.resize(open.rows_begin + count);
+    open.rows_end += follow_all(parent.chunk, parent.siblings.width, child, rows_above_.data() + parent.rows_begin,
+                                count, open.chunk, rows_.data() + open.rows_begin);
     rows_.resize(open.rows_end);
     return true;
-  }
-
-  static void call_for(const ThreadedChunk& chunk, std::uint32_t at) noexcept {
-    const std::uint32_t* const record = chunk.words + at;
-    __builtin_prefetch(record);
-    __builtin_prefetch(record + 16);
   }
 
   const Open& parent_of(std::uint32_t node) const noexcept {

@@ -21,11 +21,11 @@ from beamwood.cli.bench import bench
 from beamwood.cli.convert import convert
 from beamwood.cli.evaluate import evaluate
 from beamwood.cli.inspect import inspect
-from beamwood.cli.later import serve
 from beamwood.cli.options import DEBUG
 from beamwood.cli.output import one_line, say
 from beamwood.cli.predict import predict
 from beamwood.cli.search import search
+from beamwood.cli.serve import serve
 from beamwood.cli.train import train
 from beamwood.errors import BeamwoodError
 
@@ -103,7 +103,5 @@ def _beamwood(
     """
 
 
-for _verb in (train, predict, evaluate, search, inspect, convert, bench):
+for _verb in (train, predict, evaluate, search, serve, inspect, convert, bench):
     app.command(no_args_is_help=True)(_verb)
-for _reserved in (serve,):
-    app.command(context_settings={"ignore_unknown_options": True})(_reserved)

@@ -179,7 +179,9 @@ def _assembled(
     """Nodes by number, the root's place taken by -1, then one more node for each label of a leaf."""
     parent = np.full(len(children), -2, np.int64)
     own: list[tuple[Array, Array]] = [(np.zeros(0, np.int64), np.zeros(0, np.float32))] * len(children)
-    more_parents, more_labels, more = [], [], []
+    more_parents: list[int] = []
+    more_labels: list[int] = []
+    more: list[tuple[Array, Array]] = []
     for node, (below, names) in enumerate(zip(children, labels, strict=True)):
         for child, column in zip(below, columns[node], strict=True) if below else ():
             if parent[child] != -2:

@@ -1,8 +1,12 @@
-// Chunks of all layers in, threaded chunks out: from the bottom up, for a record holds the places of those below it.
+// The weights of one layer in, its chunks out: row by row, and threaded to the layer below where there is one.
 //
-// A layer is built once the one below it stands: the rows of a chunk are the features of its own weights and of its
-// children's chunks. Two passes, measure and fill, parallel over chunks, the same bytes for any number of threads. The
-// features and places of a finished layer's rows are kept only until the layer above it is done.
+// Every layout is built from a source, which lists the weights of a chunk: source.each_weight(parent, siblings, visit)
+// calls visit(feature, child, weight), with features rising for each child and children rising for each feature, and
+// returns false when it is damaged. Columns (below), chunks (chunk.hpp) and threads (thread_read.hpp) are sources.
+//
+// Without a layer below, what comes out is the chunk layout. With one, the rows of a chunk are the features of its own
+// weights and of its children's chunks, so a tree is threaded from the bottom up. Two passes, measure and fill, parallel
+// over chunks, the same bytes for any number of threads.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -10,39 +14,77 @@
 #include <span>
 #include <vector>
 
-#include "beamwood/chunk.hpp"
 #include "beamwood/parallel.hpp"
+#include "beamwood/record.hpp"
 #include "beamwood/thread.hpp"
+#include "beamwood/tree.hpp"
 
 namespace beamwood {
 
-// The rows of a finished layer, chunk by chunk: what the layer above needs to know of it.
-struct ThreadedRows {
-  std::vector<std::uint64_t> row_start; // chunks + 1
-  std::vector<std::uint64_t> word_start;
-  std::vector<std::uint32_t> feature; // rising in each chunk
-  std::vector<std::uint32_t> offset;
+// The columns that people give: CSC arrays and, for each place in the tree, the column that goes there.
+struct ColumnSource {
+  std::span<const std::int64_t> start;
+  std::span<const std::int32_t> feature; // rising in each column
+  std::span<const float> weight;
+  std::span<const std::uint32_t> column_of; // a node
+
+  template <class Visit> bool each_weight(std::uint32_t, const Siblings& siblings, Visit&& visit) const {
+    for (std::uint32_t child = 0; child < siblings.width; ++child) {
+      const std::uint32_t column = column_of[siblings.begin + child];
+      for (std::int64_t i = start[column]; i < start[column + 1]; ++i)
+        visit(static_cast<std::uint32_t>(feature[static_cast<std::size_t>(i)]), child,
+              weight[static_cast<std::size_t>(i)]);
+    }
+    return true;
+  }
 };
 
-class ThreadedLayerBuilder {
-public:
-  // below: the rows of the layer beneath; null for the last layer.
-  ThreadedLayerBuilder(const LayerShape& shape, const ChunkWeights& chunks, const ThreadedRows* below,
-                       std::uint32_t dimension)
-      : shape_(shape), chunks_(chunks), below_(below), dimension_(dimension), masks_(below ? 2 : 1) {}
+// The rows of a layer's chunks: their features, rising in each chunk, and where their records lie.
+struct LayerRows {
+  std::vector<std::uint64_t> row_start, word_start; // chunks + 1 each
+  std::vector<std::uint32_t> feature, offset;
 
-  // Finds rows and sizes. False: the chunks are damaged or a chunk outgrows 32-bit offsets.
-  bool measure(ThreadedRows& rows, const Workers& workers) {
+  // What `threads` of a layer begins with: see ThreadedWeights.
+  void thread_starts(const LayerShape& shape, const LayerRows* below, std::span<std::uint64_t> out) const;
+};
+
+// 16-bit offsets reach every record of these children's chunks.
+inline bool narrow_offsets(const LayerRows* below, const Siblings& siblings) noexcept {
+  for (std::uint32_t c = 0; below && c < siblings.width; ++c) {
+    const std::size_t node = siblings.begin + c;
+    if (below->word_start[node + 1] - below->word_start[node] > 0xffffu) return false;
+  }
+  return true;
+}
+
+inline void LayerRows::thread_starts(const LayerShape& shape, const LayerRows* below,
+                                     std::span<std::uint64_t> out) const {
+  for (std::uint32_t p = 0; p < shape.parents(); ++p) {
+    Siblings siblings;
+    const bool narrow = shape.children(p, siblings) && narrow_offsets(below, siblings);
+    out[p] = word_start[p] << 1 | (narrow ? 1u : 0u);
+  }
+  out[shape.parents()] = word_start.back() << 1;
+}
+
+template <class Source> class LayerBuilder {
+public:
+  // below: the rows of the layer beneath; null where chunks are not threaded (the last layer, the chunk layout).
+  LayerBuilder(const LayerShape& shape, const Source& source, const LayerRows* below, std::uint32_t dimension)
+      : shape_(shape), source_(source), below_(below), dimension_(dimension), masks_(below ? 2 : 1) {}
+
+  // Finds rows and sizes. False: the source is damaged or a chunk outgrows 32-bit offsets.
+  bool measure(LayerRows& rows, const Workers& workers) const {
     const std::size_t parents = shape_.parents();
     rows.row_start.assign(parents + 1, 0);
     rows.word_start.assign(parents + 1, 0);
     const bool sound = each_chunk(workers, [&](std::uint32_t parent, const Siblings& siblings, Scratch& scratch) {
-      std::uint64_t words = 1;
-      const bool narrow = narrow_offsets(siblings);
+      std::uint64_t words = 0;
+      const bool narrow = narrow_offsets(below_, siblings);
       for (const std::uint32_t f : scratch.touched) words += size_of(siblings.width, scratch.row[f], narrow);
       rows.row_start[parent + 1] = scratch.touched.size();
-      rows.word_start[parent + 1] = scratch.touched.empty() ? 0 : words;
-      return words <= 0xffffffffu;
+      rows.word_start[parent + 1] = words;
+      return words < kNoRow;
     });
     for (std::size_t i = 1; i <= parents; ++i) {
       rows.row_start[i] += rows.row_start[i - 1];
@@ -51,19 +93,17 @@ public:
     return sound;
   }
 
-  // Fills the words that were measured, and the features and places of the rows.
-  bool fill(ThreadedRows& rows, std::span<std::uint32_t> words, const Workers& workers) {
+  // Fills the words that were measured (and kTailWords more), and the features and places of the rows.
+  bool fill(LayerRows& rows, std::span<std::uint32_t> words, const Workers& workers) const {
     rows.feature.resize(rows.row_start.back());
     rows.offset.resize(rows.row_start.back());
     std::fill(words.end() - kTailWords, words.end(), 0u);
     return each_chunk(workers, [&](std::uint32_t parent, const Siblings& siblings, Scratch& scratch) {
-      if (scratch.touched.empty()) return true;
       std::sort(scratch.touched.begin(), scratch.touched.end());
-      const bool narrow = narrow_offsets(siblings);
+      const bool narrow = narrow_offsets(below_, siblings);
       std::uint32_t* const base = words.data() + rows.word_start[parent];
       std::uint64_t row = rows.row_start[parent];
-      std::uint32_t at = 1;
-      base[0] = narrow ? kNarrowOffsets : 0;
+      std::uint32_t at = 0;
       for (const std::uint32_t f : scratch.touched) {
         rows.feature[row] = f;
         rows.offset[row++] = at;
@@ -75,7 +115,9 @@ public:
         at += static_cast<std::uint32_t>(size);
         own.weights = own.children = 0; // from here on: written so far
       }
-      return write_weights(parent, siblings, scratch, base) && write_offsets(siblings, scratch, base, narrow);
+      if (!write_weights(parent, siblings, scratch, base)) return false;
+      write_offsets(siblings, scratch, base, narrow);
+      return true;
     });
   }
 
@@ -92,15 +134,6 @@ private:
     return record_words(width, masks_, row.weights, row.children) + offset_words(narrow, row.children);
   }
 
-  // 16-bit offsets reach into every child's chunk.
-  bool narrow_offsets(const Siblings& siblings) const noexcept {
-    for (std::uint32_t c = 0; below_ && c < siblings.width; ++c) {
-      const std::size_t node = siblings.begin + c;
-      if (below_->word_start[node + 1] - below_->word_start[node] > 0xffffu) return false;
-    }
-    return true;
-  }
-
   // Calls visit(child, feature, offset) for the rows of all children's chunks.
   template <class Visit> void each_child_row(const Siblings& siblings, Visit&& visit) const {
     for (std::uint32_t c = 0; below_ && c < siblings.width; ++c)
@@ -108,31 +141,13 @@ private:
         visit(c, below_->feature[i], below_->offset[i]);
   }
 
-  template <class Visit> bool each_own_weight(std::uint32_t parent, const Siblings& siblings, Visit&& visit) const {
-    Chunk chunk;
-    if (!chunks_.at(parent, chunk)) return false;
-    for (std::uint32_t row = 0; row < chunk.support.count; ++row) {
-      const std::uint32_t f = chunk.support.feature[row];
-      if (f >= dimension_) return false;
-      bool inside = true;
-      if (!each_weight(chunk.words, chunk.word_count, chunk.offset[row], siblings.width, 1,
-                       [&](std::uint32_t child, float weight) {
-                         if (child < siblings.width) visit(f, child, weight);
-                         else inside = false;
-                       }) ||
-          !inside)
-        return false;
-    }
-    return true;
-  }
-
   // Gives work(parent, siblings, scratch) the features of each chunk with their numbers of weights and children.
-  template <class Work> bool each_chunk(const Workers& workers, Work&& work) {
+  template <class Work> bool each_chunk(const Workers& workers, Work&& work) const {
     for (std::size_t i = 0; i + 1 < shape_.child_start.size(); ++i)
       if (shape_.child_start[i] > shape_.child_start[i + 1]) return false; // no two chunks may own a node
     std::vector<Scratch> scratch(workers.threads);
     std::atomic<bool> sound{true};
-    constexpr std::size_t kRun = 16;
+    constexpr std::size_t kRun = 16; // chunks a task: small ones are many
     const std::size_t parents = shape_.parents();
     parallel_for(workers, (parents + kRun - 1) / kRun, [&](std::size_t task, unsigned worker) {
       Scratch& own = scratch[worker];
@@ -148,7 +163,7 @@ private:
         };
         bool good =
             shape_.children(parent, siblings) &&
-            each_own_weight(parent, siblings, [&](std::uint32_t f, std::uint32_t, float) { ++touch(f).weights; });
+            source_.each_weight(parent, siblings, [&](std::uint32_t f, std::uint32_t, float) { ++touch(f).weights; });
         if (good) {
           each_child_row(siblings, [&](std::uint32_t, std::uint32_t f, std::uint32_t) { ++touch(f).children; });
           good = work(parent, siblings, own);
@@ -161,7 +176,7 @@ private:
   }
 
   bool write_weights(std::uint32_t parent, const Siblings& siblings, Scratch& scratch, std::uint32_t* base) const {
-    return each_own_weight(parent, siblings, [&](std::uint32_t f, std::uint32_t child, float weight) {
+    return source_.each_weight(parent, siblings, [&](std::uint32_t f, std::uint32_t child, float weight) {
       Row& own = scratch.row[f];
       std::uint32_t* const record = base + own.at;
       const auto bits = std::bit_cast<std::uint32_t>(weight);
@@ -178,7 +193,7 @@ private:
   }
 
   // Weights come first in a record, so this follows write_weights: own.weights is complete.
-  bool write_offsets(const Siblings& siblings, Scratch& scratch, std::uint32_t* base, bool narrow) const {
+  void write_offsets(const Siblings& siblings, Scratch& scratch, std::uint32_t* base, bool narrow) const {
     each_child_row(siblings, [&](std::uint32_t child, std::uint32_t f, std::uint32_t offset) {
       Row& own = scratch.row[f];
       std::uint32_t* const record = base + own.at;
@@ -194,12 +209,11 @@ private:
       if (narrow) set_half_word(offsets, nth, offset);
       else offsets[nth] = offset;
     });
-    return true;
   }
 
   const LayerShape& shape_;
-  const ChunkWeights& chunks_;
-  const ThreadedRows* below_;
+  const Source& source_;
+  const LayerRows* below_;
   std::uint32_t dimension_;
   std::uint32_t masks_;
 };

@@ -1,0 +1,203 @@
+// The door of layouts: columns (or the chunks of an old file) to threads, threads to chunks and columns, hash indices.
+#include "forest.hpp"
+
+#include <memory>
+#include <variant>
+
+#include "beamwood/layer_build.hpp"
+#include "beamwood/thread_read.hpp"
+
+using namespace beamwood;
+
+namespace {
+
+using U32 = In<std::uint32_t>;
+using U64 = In<std::uint64_t>;
+using F32 = In<float>;
+
+// Threads a tree from the bottom up. Python allocates each layer's words when their number is known: measure the last
+// layer, fill it, then the layer above.
+class TreeBuilder {
+public:
+  explicit TreeBuilder(std::uint32_t features) : features_(features) {}
+
+  std::uint64_t measure_columns(const U32& child_start, const In<std::int64_t>& start, const In<std::int32_t>& feature,
+                                const F32& weight, const U32& column_of, const Out<std::uint64_t>& thread_start,
+                                unsigned threads) {
+    begin(ColumnSource{view(start), view(feature), view(weight), view(column_of)}, child_start);
+    keep(start, feature, weight, column_of);
+    return measure(thread_start, threads);
+  }
+
+  std::uint64_t measure_chunks(const U32& child_start, const U64& row_start, const U64& word_start, const U32& feature,
+                               const U32& offset, const U32& words, const Out<std::uint64_t>& thread_start,
+                               unsigned threads) {
+    const std::size_t starts = child_start.shape(0);
+    if (row_start.shape(0) != starts || word_start.shape(0) != starts || feature.shape(0) != offset.shape(0) ||
+        words.shape(0) < kTailWords)
+      throw nb::value_error("the arrays of a layer's chunks do not fit each other");
+    begin(ChunkSource{{view(row_start), view(word_start), view(feature), view(offset), view(words), {}}, features_},
+          child_start);
+    keep(row_start, word_start, feature, offset, words);
+    return measure(thread_start, threads);
+  }
+
+  bool fill(const Out<std::uint32_t>& words, unsigned threads) {
+    const Workers workers = python_workers(threads);
+    if (current_.word_start.empty() || words.shape(0) != current_.word_start.back() + kTailWords)
+      throw nb::value_error("wrong size");
+    const nb::gil_scoped_release released;
+    return with_builder([&](const auto& builder) { return builder.fill(current_, view(words), workers); });
+  }
+
+  // After the top layer: for each feature the place of its record.
+  void root(const Out<std::uint32_t>& root) const {
+    if (root.shape(0) != features_) throw nb::value_error("wrong size");
+    std::fill_n(root.data(), root.shape(0), kNoRow);
+    for (std::size_t i = 0; i < current_.feature.size(); ++i) root.data()[current_.feature[i]] = current_.offset[i];
+  }
+
+private:
+  template <class Source> void begin(const Source& source, const U32& child_start) {
+    if (child_start.shape(0) < 2) throw nb::value_error("a layer has no parents");
+    owners_.clear();
+    keep(child_start);
+    source_ = source;
+    shape_ = {child_start.data()[child_start.shape(0) - 1], view(child_start), {}, {}};
+    below_ = current_.row_start.empty() ? nullptr : std::make_unique<LayerRows>(std::move(current_));
+    if (below_ && below_->row_start.size() != shape_.nodes + std::size_t{1})
+      throw nb::value_error("the layer below has other parents");
+    current_ = {};
+  }
+
+  std::uint64_t measure(const Out<std::uint64_t>& thread_start, unsigned threads) {
+    if (thread_start.shape(0) != shape_.child_start.size()) throw nb::value_error("wrong size");
+    const Workers workers = python_workers(threads);
+    const nb::gil_scoped_release released;
+    if (!with_builder([&](const auto& builder) { return builder.measure(current_, workers); })) return 0;
+    current_.thread_starts(shape_, below_.get(), view(thread_start));
+    return current_.word_start.back() + kTailWords;
+  }
+
+  template <class Use> bool with_builder(Use&& use) const {
+    return std::visit([&](const auto& source) { return use(LayerBuilder(shape_, source, below_.get(), features_)); },
+                      source_);
+  }
+
+  template <class... Arrays> void keep(const Arrays&... arrays) {
+    (owners_.push_back(std::make_shared<Arrays>(arrays)), ...);
+  }
+
+  std::uint32_t features_;
+  LayerShape shape_;
+  std::variant<ColumnSource, ChunkSource> source_;
+  std::vector<std::shared_ptr<void>> owners_; // keeps the arrays of shape_ and source_
+  LayerRows current_;
+  std::unique_ptr<LayerRows> below_;
+};
+
+// Reads a threaded tree from the top down; each layer as columns or as chunks. Measure, allocate, fill.
+class TreeReader {
+public:
+  TreeReader(PyForest& forest, std::uint32_t tree)
+      : forest_(forest), tree_(&forest.forest.trees.at(tree)), reader_(*tree_) {}
+
+  bool next(unsigned threads) {
+    const Workers workers = python_workers(threads);
+    const nb::gil_scoped_release released;
+    return reader_.next(workers);
+  }
+
+  bool measure_columns(const Out<std::uint64_t>& start, unsigned threads) {
+    if (start.shape(0) != shape().nodes + std::size_t{1}) throw nb::value_error("wrong size");
+    const Workers workers = python_workers(threads);
+    const nb::gil_scoped_release released;
+    return beamwood::measure_columns(shape(), reader_.source(), view(start), workers);
+  }
+
+  bool fill_columns(const U64& start, const Out<std::uint32_t>& feature, const Out<float>& weight, unsigned threads) {
+    if (start.shape(0) != shape().nodes + std::size_t{1} || feature.shape(0) != start.data()[start.shape(0) - 1] ||
+        weight.shape(0) != feature.shape(0))
+      throw nb::value_error("wrong size");
+    const Workers workers = python_workers(threads);
+    const nb::gil_scoped_release released;
+    return beamwood::fill_columns(shape(), reader_.source(), view(start), view(feature), view(weight), workers);
+  }
+
+  bool measure_chunks(const Out<std::uint64_t>& row_start, const Out<std::uint64_t>& word_start, unsigned threads) {
+    const std::size_t starts = shape().child_start.size();
+    if (row_start.shape(0) != starts || word_start.shape(0) != starts) throw nb::value_error("wrong size");
+    const Workers workers = python_workers(threads);
+    const nb::gil_scoped_release released;
+    rows_ = {};
+    const ThreadSource source = reader_.source();
+    if (!LayerBuilder(shape(), source, nullptr, forest_.forest.features).measure(rows_, workers)) return false;
+    std::copy(rows_.row_start.begin(), rows_.row_start.end(), row_start.data());
+    std::copy(rows_.word_start.begin(), rows_.word_start.end(), word_start.data());
+    return true;
+  }
+
+  bool fill_chunks(const Out<std::uint32_t>& feature, const Out<std::uint32_t>& offset, const Out<std::uint32_t>& words,
+                   unsigned threads) {
+    if (rows_.row_start.empty() || feature.shape(0) != rows_.row_start.back() || offset.shape(0) != feature.shape(0) ||
+        words.shape(0) != rows_.word_start.back() + kTailWords)
+      throw nb::value_error("wrong size");
+    const Workers workers = python_workers(threads);
+    const nb::gil_scoped_release released;
+    const ThreadSource source = reader_.source();
+    if (!LayerBuilder(shape(), source, nullptr, forest_.forest.features).fill(rows_, view(words), workers))
+      return false;
+    std::copy(rows_.feature.begin(), rows_.feature.end(), feature.data());
+    std::copy(rows_.offset.begin(), rows_.offset.end(), offset.data());
+    return true;
+  }
+
+private:
+  const LayerShape& shape() const { return tree_->layers.at(reader_.layer()).shape; }
+
+  PyForest& forest_;
+  const Tree* tree_;
+  ThreadReader reader_;
+  LayerRows rows_;
+};
+
+} // namespace
+
+void bind_layouts(nb::module_& m) {
+  nb::class_<TreeBuilder>(m, "TreeBuilder", "Threads a tree from the bottom up: measure a layer, fill it, go on above.")
+      .def(nb::init<std::uint32_t>(), nb::arg("features"))
+      .def("measure_columns", &TreeBuilder::measure_columns, nb::arg("child_start"), nb::arg("start"),
+           nb::arg("feature"), nb::arg("weight"), nb::arg("column_of"), nb::arg("thread_start"), nb::arg("threads"),
+           "Sizes a layer's chunks; the number of words to allocate, or 0 when a chunk is too large.")
+      .def("measure_chunks", &TreeBuilder::measure_chunks, nb::arg("child_start"), nb::arg("row_start"),
+           nb::arg("word_start"), nb::arg("feature"), nb::arg("offset"), nb::arg("words"), nb::arg("thread_start"),
+           nb::arg("threads"), "The same from chunks; 0 also when they are damaged.")
+      .def("fill", &TreeBuilder::fill, nb::arg("words"), nb::arg("threads"))
+      .def("root", &TreeBuilder::root, nb::arg("root"));
+  nb::class_<TreeReader>(m, "TreeReader", "Reads a threaded tree from the top down. Every method: false for damage.")
+      .def(nb::init<PyForest&, std::uint32_t>(), nb::keep_alive<1, 2>(), nb::arg("forest"), nb::arg("tree"))
+      .def("next", &TreeReader::next, nb::arg("threads"))
+      .def("measure_columns", &TreeReader::measure_columns, nb::arg("start"), nb::arg("threads"))
+      .def("fill_columns", &TreeReader::fill_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"),
+           nb::arg("threads"))
+      .def("measure_chunks", &TreeReader::measure_chunks, nb::arg("row_start"), nb::arg("word_start"),
+           nb::arg("threads"))
+      .def("fill_chunks", &TreeReader::fill_chunks, nb::arg("feature"), nb::arg("offset"), nb::arg("words"),
+           nb::arg("threads"));
+  m.def(
+      "index_words", [](std::uint64_t rows, std::uint64_t supports) { return index_begin(rows, supports); },
+      nb::arg("rows"), nb::arg("supports"), "The words that the hash indices of these supports take together.");
+  m.def(
+      "fill_index",
+      [](const U64& start, const U32& feature, const Out<std::uint32_t>& index, unsigned threads) {
+        const Workers workers = python_workers(threads);
+        const nb::gil_scoped_release released;
+        parallel_for(workers, start.shape(0) - 1, [&](std::size_t i, unsigned) {
+          const std::uint64_t row = start.data()[i], rows = start.data()[i + 1] - row;
+          const std::uint64_t begin = index_begin(row, i), end = index_begin(row + rows, i + 1);
+          fill_index(feature.data() + row, static_cast<std::uint32_t>(rows), index.data() + begin, end - begin);
+        });
+      },
+      nb::arg("start"), nb::arg("feature"), nb::arg("index"), nb::arg("threads"),
+      "Fills the zeroed hash indices of all supports. start must rise and end inside feature.");
+}

@@ -1,0 +1,6 @@
+"""Models in, HTTP out: `beamwood serve`. Needs the extra: pip install 'beamwood[serve]'.
+
+A request walks: worker.py (sockets, HTTP) ─▶ app.py (routes) ─▶ access.py (may it?) ─▶ schema.py (what is asked)
+─▶ admission.py (is there room?) ─▶ answers.py (the model) ─▶ back. swap.py holds the models, metrics.py counts,
+log.py writes, boss.py starts the workers and keeps them alive, page/ is what people see.
+"""

@@ -1,0 +1,166 @@
+"""app.py — an ASGI application: a request in, the route that answers it, the answer out, counted and logged."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Any
+
+from beamwood.errors import BeamwoodError, FormatError
+from beamwood.server.access import Gate
+from beamwood.server.log import Log
+from beamwood.server.metrics import Row
+from beamwood.server.options import ServeOptions
+from beamwood.server.replies import Refusal, Reply
+from beamwood.server.routes import Routes
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_OFTEN_SEEN = frozenset((b"authorization", b"content-length", b"content-type", b"origin", b"x-request-id"))
+GONE = 499  # for the log and the counts: the client went away before the answer
+
+
+class Gone(Exception):
+    """The client went away while it was sending."""
+
+
+class Request:
+    """One request as handlers see it. They write into `log` what is worth a line."""
+
+    __slots__ = ("begun", "headers", "id", "limit", "log", "method", "path", "query", "receive")
+
+    def __init__(self, scope: dict[str, Any], receive: Receive, limit: int) -> None:
+        self.begun = time.perf_counter_ns()
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: bytes = scope["query_string"]
+        self.headers: dict[bytes, bytes] = {n: v for n, v in scope["headers"] if n in _OFTEN_SEEN}
+        self.receive, self.limit = receive, limit
+        self.id = ""
+        self.log: dict[str, Any] = {}
+
+    async def body(self) -> bytes:
+        """All of the body, or a 413 as soon as it is known to be too large."""
+        length = self.headers.get(b"content-length")
+        if length is not None and length.isdigit() and int(length) > self.limit:
+            raise self._too_large()
+        message = await self.receive()
+        if message["type"] == "http.request" and not message.get("more_body"):
+            if len(message.get("body", b"")) > self.limit:
+                raise self._too_large()
+            return bytes(message.get("body", b""))
+        parts, size = [], 0
+        while True:
+            if message["type"] != "http.request":
+                raise Gone
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self.limit:
+                raise self._too_large()
+            if not message.get("more_body"):
+                return b"".join(parts)
+            message = await self.receive()
+
+    def _too_large(self) -> Refusal:
+        return Refusal(413, "too-large", f"The body is larger than {self.limit:,} bytes. Ask in parts.", close=True)
+
+
+class App:
+    """The application of one worker."""
+
+    def __init__(self, options: ServeOptions, routes: Routes, row: Row, log: Log) -> None:
+        self._options, self._routes, self._row, self._log = options, routes, row, log
+        self._gate = Gate(options.token, options.cors)
+        self._prefix, self._number = secrets.token_hex(6), count(1)
+        self.draining = False
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """One request, from its headers to the last byte of its answer."""
+        if scope["type"] != "http":
+            raise RuntimeError(f"{scope['type']} is not spoken here")
+        request = Request(scope, receive, self._options.max_body)
+        given = request.headers.get(b"x-request-id")
+        if given is not None and _ID.fullmatch(given):
+            request.id = given.decode()
+        else:
+            request.id = f"{self._prefix}-{next(self._number):x}"
+        self._row.add("in_flight")
+        route, reply = "other", None
+        try:
+            route, reply = await self._answer(request)
+            if reply is not None:
+                await self._send(request, reply, send)
+        finally:
+            self._row.add("in_flight", -1.0)
+            slow = scope.get("beamwood.slow")  # the server has answered by itself
+            status = reply.status if reply is not None else 408 if slow else GONE
+            self._row.answered(route, status)
+            self._note(request, route, status)
+
+    async def _answer(self, request: Request) -> tuple[str, Reply | None]:  # noqa: PLR0911 (a way out a kind of error)
+        """The route's name and the reply; None when no one waits for it any more."""
+        route = "other"
+        try:
+            if request.method == "OPTIONS" and self._options.cors:
+                return route, self._preflight()
+            route, handler = self._routes.find(request.method, request.path)
+            self._gate.check(request.path, request.headers.get(b"authorization"))
+            return route, await handler(request)
+        except Refusal as refusal:
+            request.log["code"] = refusal.code
+            return route, refusal.reply(request.id)
+        except Gone:
+            return route, None
+        except FormatError as error:  # found while answering: the file under the model was damaged
+            self._log.event("model damaged", id=request.id, message=str(error))
+            damaged = Refusal(500, "model-damaged", "The model is damaged; the server needs a fresh copy of its file.")
+            return route, damaged.reply(request.id)
+        except BeamwoodError as error:
+            request.log["code"] = "bad-input"
+            return route, Refusal(422, "bad-input", str(error)).reply(request.id)
+        except Exception:
+            self._log.event("error", id=request.id, route=route, traceback=traceback.format_exc())
+            fault = Refusal(500, "internal", "Something went wrong that is not your fault. The log has its cause.")
+            return route, fault.reply(request.id)
+
+    async def _send(self, request: Request, reply: Reply, send: Send) -> None:
+        headers = [
+            (b"content-type", reply.content_type),
+            (b"content-length", str(len(reply.body)).encode()),
+            (b"x-request-id", request.id.encode()),
+            *reply.headers,
+        ]
+        if self._options.cors:
+            headers += self._gate.cors(request.headers.get(b"origin"))
+        if self.draining:
+            headers.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": reply.body})
+
+    def _preflight(self) -> Reply:
+        allowed = (
+            (b"access-control-allow-methods", b"GET, POST"),
+            (b"access-control-allow-headers", b"authorization, content-type, x-request-id"),
+            (b"access-control-max-age", b"600"),
+        )
+        return Reply(204, b"", headers=allowed)
+
+    def _note(self, request: Request, route: str, status: int) -> None:
+        took = (time.perf_counter_ns() - request.begun) / 1e6
+        fields = {
+            "time": time.time(),
+            "event": "request",
+            "id": request.id,
+            "method": request.method,
+            "route": route,
+            "status": status,
+            "ms": round(took, 3),
+            **request.log,
+        }
+        self._log.request(fields)

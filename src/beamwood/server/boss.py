@@ -1,0 +1,165 @@
+"""boss.py — options in, a listening socket and its workers out, kept alive until told to stop. Handles no request.
+
+Signals: TERM and INT drain and stop (exit code 0), HUP has every worker read the model files again. The boss opens the
+socket, so connections wait in its queue, and are not lost, while a worker that died is started again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pickle
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from beamwood.errors import SettingsError
+from beamwood.server.metrics import Metrics
+from beamwood.server.options import ServeOptions
+from beamwood.server.swap import BadModel, Shelf
+
+_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
+_BACKLOG = 2048
+_TOO_SOON = 1.0  # a worker that lived less than this is started again only after as much time
+_KILL_AFTER = 5.0  # seconds beyond the drain
+_SO_ATTACH_FILTER = 26
+_LINE_OF_LOG = '{{"event":"{event}","worker":{number},"pid":{pid},"code":{code}}}\n'
+
+
+class Boss:
+    """The process that people start."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        self._options = options
+        _check_models(options)
+        self._listener = _listen(options)
+        self._metrics = Metrics(list(options.models), options.workers)
+        self._settings = os.memfd_create("beamwood-options")
+        os.write(self._settings, pickle.dumps(options))
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self._started: list[float] = []
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens."""
+        host, port = self._listener.getsockname()[:2]
+        return str(host), int(port)
+
+    def run(self, ready: Callable[[], Any]) -> int:
+        """Serves until a signal ends it; calls ready once all workers answer. The exit code."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        for number in range(self._options.workers):
+            self._workers.append(self._start(number))
+            self._started.append(time.monotonic())
+        told = False
+        while True:
+            caught = signal.sigtimedwait(_SIGNALS, 0.05 if not told else 0.5)
+            came = 0 if caught is None else caught.si_signo
+            if came in (signal.SIGTERM, signal.SIGINT):
+                return self._stop()
+            if came == signal.SIGHUP:
+                self._tell(signal.SIGHUP)
+            if not self._raise_the_dead(first=not told):
+                return self._stop(failed=True)
+            if not told and all(row[self._metrics.at["ready"]] for row in self._metrics.rows):
+                told = True
+                _notify(b"READY=1")
+                ready()
+
+    def _start(self, number: int) -> subprocess.Popen[bytes]:
+        shared = (self._listener.fileno(), self._metrics.file, self._settings)
+        words = [str(word) for word in (number, *shared, os.getpid())]
+        return subprocess.Popen(
+            [sys.executable, "-m", "beamwood.server.worker", *words], pass_fds=shared, stdin=subprocess.DEVNULL
+        )
+
+    def _tell(self, number: int) -> None:
+        for worker in self._workers:
+            if worker.poll() is None:
+                worker.send_signal(number)
+
+    def _raise_the_dead(self, first: bool) -> bool:
+        """Starts workers again that have ended; false when one could not even start the first time."""
+        for number, worker in enumerate(self._workers):
+            code = worker.poll()
+            if code is None:
+                continue
+            if first:
+                return False
+            if time.monotonic() - self._started[number] < _TOO_SOON:
+                continue
+            self._metrics.rows[number][self._metrics.at["ready"]] = 0.0
+            if self._options.log != "off":
+                sys.stderr.write(_LINE_OF_LOG.format(event="worker died", number=number, pid=worker.pid, code=code))
+                sys.stderr.flush()
+            self._workers[number] = self._start(number)
+            self._started[number] = time.monotonic()
+        return True
+
+    def _stop(self, failed: bool = False) -> int:
+        """Shuts the door, lets the workers finish, and leaves."""
+        _notify(b"STOPPING=1")
+        _shut(self._listener)
+        self._tell(signal.SIGTERM)
+        ends = time.monotonic() + self._options.drain_s + _KILL_AFTER
+        while any(worker.poll() is None for worker in self._workers) and time.monotonic() < ends:
+            signal.sigtimedwait({signal.SIGCHLD}, 0.05)
+        self._tell(signal.SIGKILL)
+        codes = [worker.wait() for worker in self._workers]
+        return 1 if failed or any(codes) else 0
+
+
+def _check_models(options: ServeOptions) -> None:
+    """Every model opens; told before anything listens."""
+    try:
+        Shelf(options)
+    except BadModel as error:
+        raise SettingsError(f"{error.name}: {error}") from None
+
+
+def _listen(options: ServeOptions) -> socket.socket:
+    host = options.host.strip("[]")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, options.port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(address)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SettingsError(
+            f"cannot listen at {options.host}:{options.port}: {reason}; choose another --port or --host"
+        ) from None
+    listener.listen(_BACKLOG)
+    listener.setblocking(False)
+    return listener
+
+
+def _shut(listener: socket.socket) -> None:
+    """No new connection from here on, while those in the queue are still taken.
+
+    Closing the socket would reset the ones in the queue, whose clients may have sent a request. So the kernel is given
+    a filter that drops what arrives at the listening socket: a client that comes now is refused when its first packet,
+    sent again, finds no socket.
+    """
+    drop = struct.pack("HBBI", 0x06, 0, 0, 0)  # BPF: return 0, keep no byte of the packet
+    program = ctypes.create_string_buffer(drop)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HxxxxxxP", 1, ctypes.addressof(program)))
+    except OSError:  # a kernel without it: the queue is short, and taken anyway
+        listener.listen(0)
+
+
+def _notify(message: bytes) -> None:
+    """Tells systemd, when it has asked to be told."""
+    path = os.environ.get("NOTIFY_SOCKET")
+    if path:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel, contextlib.suppress(OSError):
+            channel.sendto(message, "\0" + path[1:] if path[0] == "@" else path)

@@ -1,0 +1,429 @@
+// page.js — what is typed in, ranked labels out, and why they rank so. Talks to the server it came from, and to no other.
+"use strict";
+
+const BEAMS = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500];
+const CHART_BEAMS = [1, 2, 5, 10, 20, 50, 100];
+const HITS = 10;
+const EXAMPLES = [
+  "history of jazz in new orleans", "how to bake sourdough bread", "machine learning for beginners",
+  "climate change and farming", "women painters of the 19th century",
+];
+const THEMES = {
+  system: ["as the system", "M4 5h16v11H4zM9 20h6M12 16v4"],
+  light: ["light", "M12 3v2M12 19v2M3 12h2M19 12h2M5.6 5.6 7 7M17 17l1.4 1.4M5.6 18.4 7 17M17 7l1.4-1.4M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8"],
+  dark: ["dark", "M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5"],
+};
+
+const $ = (id) => document.getElementById(id);
+const state = { model: null, models: [], hits: [], open: null, asked: 0, running: null, chart: null, token: sessionStorage.getItem("token") };
+
+/** An element with attributes, properties that begin with a dot, listeners that begin with "on", and children. */
+function make(tag, options = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(options)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "class") element.className = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+function width(element, share) {
+  element.style.width = `${(Math.max(0, Math.min(1, share)) * 100).toFixed(2)}%`;
+  return element;
+}
+
+// --- numbers for people --------------------------------------------------------------------------------------------
+
+const microseconds = (us) => (us < 1000 ? `${us < 100 ? us.toFixed(1) : us.toFixed(0)} µs` : `${(us / 1000).toFixed(us < 10000 ? 2 : 1)} ms`);
+
+function number(value, digits = 4) {
+  if (value === null) return "−∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  const text = size >= 1e-4 && size < 1e5 ? value.toFixed(size >= 100 ? 2 : digits) : value.toExponential(2);
+  return text.replace("-", "−");
+}
+
+const signed = (value) => (value > 0 ? "+" : "") + number(value);
+
+/** The length of a bar beside the best one's. Scores below 0 are logarithms. */
+function share(score, best) {
+  if (score === null) return 0;
+  if (best !== null && best > 0) return score / best;
+  return Math.exp(score - (best ?? 0));
+}
+
+// --- the server ----------------------------------------------------------------------------------------------------
+
+class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function ask(path, body, signal) {
+  const headers = { "content-type": "application/json" };
+  if (state.token) headers.authorization = `Bearer ${state.token}`;
+  const begun = performance.now();
+  const answer = await fetch(path, body ? { method: "POST", headers, body: JSON.stringify(body), signal } : { headers, signal });
+  const value = await answer.json();
+  const took = (performance.now() - begun) * 1000;
+  if (!answer.ok) throw new Refused(answer.status, value.error ? value.error.message : answer.statusText);
+  return { value, took };
+}
+
+const question = (text, beam) => ({ text, k: HITS, beam, model: state.model.name });
+const beam = () => BEAMS[Number($("beam").value)];
+
+async function search() {
+  const text = $("query").value;
+  remember(text);
+  if (state.running) state.running.abort();
+  state.running = null;
+  if (!state.model) return;
+  if (!text.trim()) return showNothing();
+  const mine = ++state.asked;
+  const control = (state.running = new AbortController());
+  const late = setTimeout(() => $("results").classList.add("stale"), 150);
+  try {
+    const { value, took } = await ask("v1/search", question(text, beam()), control.signal);
+    if (mine === state.asked) show(text, value, took);
+  } catch (error) {
+    if (error.name !== "AbortError" && mine === state.asked) showError(error);
+  } finally {
+    clearTimeout(late);
+    if (mine === state.asked) $("results").classList.remove("stale");
+  }
+}
+
+// --- results -------------------------------------------------------------------------------------------------------
+
+function show(text, value, took) {
+  const same = state.text === text && state.open;
+  state.text = text;
+  state.hits = value.hits;
+  $("engine").textContent = microseconds(value.engine_us);
+  $("call").textContent = microseconds(took);
+  $("known").textContent = String(value.known_terms);
+  $("strip").hidden = false;
+  document.body.classList.remove("start");
+  $("examples").hidden = true;
+  const open = same && value.hits.some((hit) => hit.label === state.open) ? state.open : null;
+  const best = value.hits.length ? value.hits[0].score : null;
+  $("results").replaceChildren(...value.hits.map((hit, i) => row(hit, i, best)));
+  state.open = null;
+  if (open !== null) toggle(document.querySelector(`[data-label="${open}"]`));
+  $("empty").hidden = value.hits.length > 0;
+  if (!value.hits.length) {
+    const reason = value.known_terms
+      ? ["Nothing was found.", "Try other words, or a wider beam."]
+      : ["The model knows none of these words.", "Try others; words that it never saw are left out."];
+    $("empty").replaceChildren(make("strong", {}, reason[0]), reason[1]);
+  }
+  const first = value.hits.length ? `. First: ${value.hits[0].name}` : "";
+  $("status").textContent = `${value.hits.length} hits in ${microseconds(value.engine_us)}${first}`;
+  clearTimeout(state.chart);
+  $("side").hidden = !value.hits.length;
+  if (value.hits.length) state.chart = setTimeout(() => compareBeams(text).catch(() => {}), 250);
+}
+
+function row(hit, i, best) {
+  const bar = make("span", { class: "bar", "aria-hidden": "true" }, width(make("i"), share(hit.score, best)));
+  const button = make(
+    "button",
+    { type: "button", "aria-expanded": "false", "aria-controls": `why-${hit.label}`, onclick: (e) => toggle(e.currentTarget.parentElement),
+      "aria-label": `${i + 1}. ${hit.name}, score ${number(hit.score)}. Explain` },
+    make("span", { class: "rank" }, String(i + 1)),
+    make("span", {}, make("span", { class: "name" }, hit.name), hit.key === hit.name ? null : make("span", { class: "key" }, ` ${hit.key}`)),
+    make("span", { class: "score", title: String(hit.score) }, number(hit.score, 3)),
+    arrow(),
+    make("span"),
+    bar,
+  );
+  return make("li", { class: "hit", "data-label": hit.label }, button);
+}
+
+function arrow() {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  for (const [name, value] of [["viewBox", "0 0 24 24"], ["width", "16"], ["height", "16"], ["class", "arrow"], ["aria-hidden", "true"]]) svg.setAttribute(name, value);
+  line.setAttribute("d", "m6 9 6 6 6-6");
+  svg.append(line);
+  return svg;
+}
+
+function showNothing() {
+  state.asked += 1;
+  state.hits = [];
+  state.open = null;
+  $("results").replaceChildren();
+  $("side").hidden = true;
+  $("strip").hidden = true;
+  $("empty").hidden = true;
+  $("examples").hidden = false;
+  document.body.classList.add("start");
+  $("status").textContent = "";
+}
+
+function showError(error) {
+  if (error.status === 401) {
+    $("token-form").hidden = false;
+    $("token").focus();
+  }
+  $("results").replaceChildren();
+  $("side").hidden = true;
+  $("empty").hidden = false;
+  const busy = error.status === 503;
+  const title = busy ? "The server is busy." : error.status ? "The server refused." : "The server does not answer.";
+  $("empty").replaceChildren(make("strong", {}, title), error.status ? error.message : "Is it still running?");
+  $("status").textContent = title;
+}
+
+// --- why -----------------------------------------------------------------------------------------------------------
+
+async function toggle(item) {
+  const label = Number(item.dataset.label);
+  const wasOpen = item.classList.contains("open");
+  for (const other of document.querySelectorAll(".hit.open")) close(other);
+  state.open = null;
+  if (wasOpen) return;
+  state.open = label;
+  item.classList.add("open");
+  item.firstElementChild.setAttribute("aria-expanded", "true");
+  const panel = make("div", { class: "why", id: `why-${label}`, role: "region", "aria-label": `Why ${state.hits.find((hit) => hit.label === label).name}` });
+  item.append(panel);
+  try {
+    const { value } = await ask("v1/explain", { text: state.text, label, model: state.model.name });
+    if (state.open === label) panel.replaceChildren(...explanation(value));
+  } catch (error) {
+    panel.replaceChildren(make("p", { class: "quiet" }, error.message));
+  }
+}
+
+function close(item) {
+  item.classList.remove("open");
+  item.firstElementChild.setAttribute("aria-expanded", "false");
+  item.querySelector(".why")?.remove();
+}
+
+function explanation(value) {
+  const parts = value.trees.map((tree, i) => {
+    const inner = [
+      make("h3", {}, "The way through the tree", make("span", {}, value.path === "product" ? "× this node → score" : "this node → score")), way(tree, value),
+      make("h3", {}, "Each word’s share of the sum"), ledger(tree, value),
+    ];
+    if (value.trees.length === 1) return make("div", {}, ...inner);
+    const title = `Tree ${tree.tree + 1} of ${value.number_of_trees}: score ${number(tree.score)}`;
+    return make("details", { open: i === 0 }, make("summary", {}, title), ...inner);
+  });
+  return parts;
+}
+
+/** The nodes from the top to the label, each with the words that it is about; those of the query stand out. */
+function way(tree, value) {
+  return make("ol", { class: "path" }, ...tree.steps.map((step, i) => {
+    const met = new Set(step.shares.filter((s) => s.product > 0).map((s) => s.word));
+    const last = i === tree.steps.length - 1;
+    const words = make("span", { class: "words" });
+    if (last) words.append(make("span", { class: "leaf" }, value.name));
+    const about = step.words.filter((telling) => !last || telling.word !== value.name);
+    for (const telling of about.slice(0, last ? 5 : 8)) words.append(make("span", { class: met.has(telling.word) ? "met" : null, title: `weight ${telling.weight}` }, telling.word));
+    const run = make("span", { class: "run", title: String(step.score) }, `${value.path === "product" ? "×" : ""}${number(step.activation, 3)} → `, make("b", {}, number(step.score, 3)));
+    return make("li", {}, words, run);
+  }));
+}
+
+/** A row a word, a column a layer: what the word adds to that layer's z. Down a column the numbers add up to z. */
+function ledger(tree, value) {
+  const words = new Map();
+  tree.steps.forEach((step, layer) => {
+    for (const s of step.shares) {
+      if (!words.has(s.feature)) words.set(s.feature, { word: s.word, shares: [] });
+      words.get(s.feature).shares[layer] = s;
+    }
+  });
+  const rows = [...words.values()].sort((a, b) => weight(b) - weight(a));
+  const most = Math.max(1e-30, ...tree.steps.flatMap((step) => step.shares.map((s) => Math.abs(s.product))));
+  const cell = (amount, title, shaded) => {
+    if (amount === null || amount === undefined) return make("td", {}, make("span", { class: "quiet" }, "·"));
+    const made = make("td", { class: !shaded ? null : amount < 0 ? "against" : "for", title }, make("span", {}, signed(amount)));
+    made.style.setProperty("--amount", (Math.abs(amount) / most).toFixed(3));
+    return made;
+  };
+  const line = (name, amounts) => make("tr", {}, make("th", { scope: "row" }, name), ...amounts.map((a) => make("td", { title: String(a) }, make("span", {}, number(a)))));
+  const head = make("tr", {}, make("th", { scope: "col" }, "Word"), ...tree.steps.map((_, i) => make("th", { scope: "col" }, i === tree.steps.length - 1 ? "Label" : `Layer ${i + 1}`)));
+  const body = rows.map((r) => make("tr", {}, make("th", { scope: "row" }, r.word), ...tree.steps.map((_, i) => cell(r.shares[i]?.product, r.shares[i] && `${r.shares[i].value} × ${r.shares[i].weight} = ${r.shares[i].product}`, true))));
+  if (tree.steps.some((step) => step.bias)) body.push(make("tr", {}, make("th", { scope: "row", class: "quiet" }, "bias"), ...tree.steps.map((step) => cell(step.bias, String(step.bias), false))));
+  return make("div", { class: "ledger", tabindex: "0", role: "group", "aria-label": "Shares of the words" },
+    make("table", {}, make("thead", {}, head), make("tbody", {}, ...body), make("tfoot", {},
+      line("sum z", tree.steps.map((step) => step.z)),
+      line(value.activation, tree.steps.map((step) => step.activation)),
+      line("score so far", tree.steps.map((step) => step.score)))));
+}
+
+const weight = (row) => row.shares.reduce((sum, s) => sum + (s ? Math.abs(s.product) : 0), 0);
+
+// --- what the beam changes -----------------------------------------------------------------------------------------
+
+async function compareBeams(text) {
+  const mine = state.asked;
+  const answers = [];
+  for (const width of CHART_BEAMS) {
+    let best = null;
+    for (let i = 0; i < 3; i++) {
+      const { value } = await ask("v1/search", question(text, width));
+      if (mine !== state.asked) return;
+      if (!best || value.engine_us < best.engine_us) best = value;
+    }
+    answers.push(best);
+  }
+  const widest = new Set(answers[answers.length - 1].hits.map((hit) => hit.label));
+  const slowest = Math.max(...answers.map((answer) => answer.engine_us));
+  $("chart").replaceChildren(...answers.map((answer, i) => {
+    const same = answer.hits.filter((hit) => widest.has(hit.label)).length;
+    return make("button", { type: "button", "aria-pressed": String(CHART_BEAMS[i] === beam()), onclick: () => setBeam(CHART_BEAMS[i]),
+      "aria-label": `Beam ${CHART_BEAMS[i]}: ${microseconds(answer.engine_us)}, ${same} of ${widest.size} hits as at beam ${CHART_BEAMS.at(-1)}` },
+      make("span", {}, String(CHART_BEAMS[i])),
+      make("span", { class: "track" }, width_of(answer.engine_us / slowest)),
+      make("span", {}, microseconds(answer.engine_us)),
+      make("span", { class: same === widest.size ? "same all" : "same" }, `${same}/${widest.size}`));
+  }));
+  $("beam-story").textContent = story(answers, widest);
+}
+
+const width_of = (amount) => width(make("i"), amount);
+
+function story(answers, widest) {
+  const enough = answers.findIndex((answer) => answer.hits.length === widest.size && answer.hits.every((hit) => widest.has(hit.label)));
+  const ratio = answers.at(-1).engine_us / answers[enough].engine_us;
+  if (enough === answers.length - 1) return "Every wider beam finds something new for this query.";
+  return `For this query beam ${CHART_BEAMS[enough]} finds what beam ${CHART_BEAMS.at(-1)} finds, ${ratio.toFixed(1)} times as fast.`;
+}
+
+function setBeam(wanted) {
+  $("beam").value = String(BEAMS.indexOf(wanted));
+  beamMoved();
+}
+
+function beamMoved() {
+  $("beam-value").textContent = String(beam());
+  $("beam").setAttribute("aria-valuetext", `beam ${beam()}`);
+  for (const button of $("chart").children) button.setAttribute("aria-pressed", String(Number(button.firstElementChild.textContent) === beam()));
+  search();
+}
+
+// --- page ----------------------------------------------------------------------------------------------------------
+
+function remember(text) {
+  const fields = new URLSearchParams();
+  if (text) fields.set("q", text);
+  if (beam() !== state.usual) fields.set("beam", String(beam()));
+  if (state.model && state.models.length > 1) fields.set("model", state.model.name);
+  history.replaceState(null, "", `${location.pathname}${fields.size ? `?${fields}` : ""}`);
+}
+
+function choose(name) {
+  state.model = state.models.find((model) => model.name === name) ?? state.models[0];
+  const { labels, features, trees, depth } = state.model;
+  const shape = trees > 1 ? `${trees} trees` : `One tree of ${depth} layers`;
+  $("title").textContent = state.model.text ? `Search ${labels.toLocaleString("en")} labels` : "Labels for numbers";
+  $("facts").textContent = state.model.text
+    ? `${shape}, ${features.toLocaleString("en")} words known.`
+    : "This model was trained from numbers and knows no words; ask it through the API with features.";
+  $("query").disabled = !state.model.text;
+  if (state.model.text) examples().catch(() => {});
+}
+
+/** Examples that this model knows something about. */
+async function examples() {
+  const { value } = await ask("v1/search", { texts: EXAMPLES, k: 1, model: state.model.name });
+  const known = EXAMPLES.filter((_, i) => value.results[i].known_terms > 1);
+  const use = (text) => () => { $("query").value = text; $("query").focus(); search(); };
+  $("examples").replaceChildren(...known.map((text) => make("li", {}, make("button", { type: "button", onclick: use(text) }, text))));
+}
+
+async function begin() {
+  const { value } = await ask("v1/models");
+  $("token-form").hidden = true;
+  $("empty").hidden = true;
+  state.models = value.models;
+  const fields = new URLSearchParams(location.search);
+  choose(fields.get("model"));
+  $("model").replaceChildren(...state.models.map((model) => make("option", { value: model.name, selected: model === state.model }, model.name)));
+  $("model-pick").hidden = state.models.length < 2;
+  state.usual = 10;
+  const asked = Number(fields.get("beam"));
+  $("beam").value = String(BEAMS.includes(asked) ? BEAMS.indexOf(asked) : BEAMS.indexOf(10));
+  $("beam-value").textContent = String(beam());
+  $("beam").setAttribute("aria-valuetext", `beam ${beam()}`);
+  if (fields.get("q")) $("query").value = fields.get("q");
+  if ($("query").value) search();
+  else showNothing();
+}
+
+function theme(name) {
+  const [title, path] = THEMES[name];
+  if (name === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = name;
+  $("theme").setAttribute("aria-label", `Colours: ${title}`);
+  $("theme").title = `Colours: ${title}`;
+  $("theme-icon").setAttribute("d", path);
+  $("theme").dataset.now = name;
+  localStorage.setItem("theme", name);
+}
+
+function keys(event) {
+  const buttons = [...document.querySelectorAll(".hit > button")];
+  const at = buttons.indexOf(document.activeElement);
+  const typing = document.activeElement === $("query");
+  if (event.key === "/" && !/^(input|select|textarea)$/i.test(document.activeElement.tagName)) {
+    event.preventDefault();
+    $("query").focus();
+    $("query").select();
+  } else if (event.key === "ArrowDown" && (typing || at >= 0) && buttons.length) {
+    event.preventDefault();
+    buttons[Math.min(at + 1, buttons.length - 1)].focus();
+  } else if (event.key === "ArrowUp" && at >= 0) {
+    event.preventDefault();
+    (at === 0 ? $("query") : buttons[at - 1]).focus();
+  } else if (event.key === "Escape") {
+    const open = document.querySelector(".hit.open");
+    if (open) {
+      close(open);
+      state.open = null;
+      open.firstElementChild.focus();
+    } else if (at >= 0) $("query").focus();
+    else if (typing && $("query").value) {
+      $("query").value = "";
+      search();
+    }
+  }
+}
+
+$("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const first = document.querySelector(".hit > button");
+  if (first && $("query").value === state.text) first.focus();
+  else search();
+});
+$("query").addEventListener("input", search);
+$("beam").addEventListener("input", beamMoved);
+$("model").addEventListener("change", () => { choose($("model").value); search(); });
+$("theme").addEventListener("click", () => {
+  const names = Object.keys(THEMES);
+  theme(names[(names.indexOf($("theme").dataset.now) + 1) % names.length]);
+});
+$("token-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  state.token = $("token").value.trim();
+  sessionStorage.setItem("token", state.token);
+  begin().catch(showError);
+});
+document.addEventListener("keydown", keys);
+theme(THEMES[localStorage.getItem("theme")] ? localStorage.getItem("theme") : "system");
+$("strip").hidden = true;
+begin().catch(showError);

@@ -1,0 +1,188 @@
+"""routes.py — a method and a path in, the handler that answers out; and the handlers, one a route."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from beamwood.server import annif, answers, openapi, page
+from beamwood.server.admission import Desk, Done, Ticket
+from beamwood.server.metrics import Row
+from beamwood.server.options import ServeOptions
+from beamwood.server.replies import Refusal, Reply, as_json
+from beamwood.server.schema import Question, Reader
+from beamwood.server.swap import Served, Shelf
+
+if TYPE_CHECKING:
+    from beamwood.server.app import Request
+
+Handler = Callable[["Request"], Awaitable[Reply]]
+Reload = Callable[[], Awaitable[dict[str, Any]]]
+
+
+class Routes:
+    """What the server answers to."""
+
+    def __init__(self, options: ServeOptions, shelf: Shelf, desk: Desk, row: Row, reload: Reload) -> None:
+        self._options, self._shelf, self._desk, self._row = options, shelf, desk, row
+        self._reload, self._reader = reload, Reader(options)
+        self._heads: dict[str, bytes] = {}
+        self.ready = True
+        self._fixed: dict[str, dict[str, Handler]] = {
+            "/v1/search": {"POST": self.search_post, "GET": self.search_get},
+            "/v1/explain": {"POST": self.explain},
+            "/v1/models": {"GET": self.models},
+            "/v1/projects": {"GET": self.projects},
+            "/v1/admin/reload": {"POST": self.reload},
+            "/healthz": {"GET": self.healthz},
+            "/readyz": {"GET": self.readyz},
+            "/metrics": {"GET": self.metrics},
+            "/openapi.json": {"GET": self.openapi},
+        }
+        self._files = page.files() if options.page else {}
+        for path in self._files:
+            self._fixed[path] = {"GET": self.file}
+
+    def find(self, method: str, path: str) -> tuple[str, Handler]:
+        """The route's name, for counting, and its handler."""
+        methods = self._fixed.get(path)
+        route = path if methods is not None else "other"
+        if methods is None:
+            route, methods = self._with_name(path)
+        handler = methods.get("GET" if method == "HEAD" else method)
+        if handler is None:
+            allowed = ", ".join((*methods, "HEAD") if "GET" in methods else methods)
+            raise Refusal(405, "method-not-allowed", f"This address answers to {allowed}.", allow=allowed)
+        return route, handler
+
+    def _with_name(self, path: str) -> tuple[str, dict[str, Handler]]:
+        parts = path.split("/")[1:]
+        if len(parts) == 3 and parts[:2] == ["v1", "labels"]:
+            return "/v1/labels/{id}", {"GET": self.label}
+        if len(parts) == 3 and parts[:2] == ["v1", "projects"]:
+            return "/v1/projects/{id}", {"GET": self.project}
+        if len(parts) == 4 and parts[:2] == ["v1", "projects"] and parts[3] == "suggest":
+            return "/v1/projects/{id}/suggest", {"POST": self.suggest}
+        raise Refusal(404, "not-found", "There is nothing at this address; /openapi.json lists what there is.")
+
+    # --- questions ---------------------------------------------------------------------------------------------------
+
+    async def search_post(self, request: Request) -> Reply:
+        """A question as JSON."""
+        return await self._search(request, self._reader.search(await request.body()))
+
+    async def search_get(self, request: Request) -> Reply:
+        """A question in the query string."""
+        return await self._search(request, self._reader.search_query(request.query))
+
+    async def _search(self, request: Request, question: Question) -> Reply:
+        served = self._shelf.get(question.model)
+        plain = question.plain and served.model.text is not None
+        ticket = Ticket(
+            lambda questions: answers.search(served, questions),
+            question,
+            (served.name, question.beam.bit_length(), question.exact, question.filter is not None),
+            question.rows,
+            (id(served), question.k, question.beam) if plain else None,
+        )
+        if self._options.log_queries:
+            request.log["query"] = question.text or question.texts
+        return self._finished(request, served, question, await self._desk.ask(ticket))
+
+    async def explain(self, request: Request) -> Reply:
+        """How a label came to its score."""
+        question = self._reader.explain(await request.body())
+        served = self._shelf.get(question.model)
+        ticket = Ticket(lambda qs: [answers.explain(served, qs[0])], question, (served.name, "explain"), 1, None)
+        if self._options.log_queries:
+            request.log["query"] = question.text
+        return self._finished(request, served, question, await self._desk.ask(ticket))
+
+    def _finished(self, request: Request, served: Served, question: Question, done: Done) -> Reply:
+        answer: answers.Answer = done.answer
+        total = time.perf_counter_ns() - request.begun
+        self._row.searched(done.queue / 1e9, answer.nanoseconds / 1e9, total / 1e9, question.beam, question.rows)
+        request.log["model"] = served.name
+        request.log["queue_ms"] = round(done.queue / 1e6, 3)
+        request.log["engine_ms"] = round(answer.nanoseconds / 1e6, 3)
+        head = b'{"model":"%b","version":"%b",' % (served.name.encode(), served.version.encode())
+        tail = b',"engine_us":%.1f,"queue_us":%.1f}' % (answer.nanoseconds / 1e3, done.queue / 1e3)
+        return Reply(200, head + answer.fields + tail)
+
+    # --- what there is -----------------------------------------------------------------------------------------------
+
+    async def models(self, request: Request) -> Reply:
+        """All models."""
+        return as_json({"models": [served.description for served in self._shelf.all()]})
+
+    async def label(self, request: Request) -> Reply:
+        """One label by its number."""
+        name = parse_qs(request.query.decode("utf-8", "replace")).get("model", [None])[0]
+        served = self._shelf.get(name)
+        digits = request.path.rpartition("/")[2]
+        if not (digits.isascii() and digits.isdecimal()) or len(digits) > 12 or int(digits) >= served.model.n_labels:
+            raise Refusal(
+                404,
+                "unknown-label",
+                f"Labels are numbered from 0 to {served.model.n_labels - 1}; there is no such one.",
+            )
+        label = int(digits)
+        found = {"label": label, "key": served.model.key(label), "name": served.model.name(label)}
+        return as_json({"model": served.name, "version": served.version, **found})
+
+    # --- for Annif ---------------------------------------------------------------------------------------------------
+
+    async def projects(self, request: Request) -> Reply:
+        """All models as Annif's projects."""
+        return as_json({"projects": [annif.describe(served) for served in self._shelf.all()]})
+
+    async def project(self, request: Request) -> Reply:
+        """One of them."""
+        return as_json(annif.describe(self._shelf.get(request.path.split("/")[3])))
+
+    async def suggest(self, request: Request) -> Reply:
+        """Suggestions for a text."""
+        if request.headers.get(b"content-type", b"").startswith(b"multipart/"):
+            raise Refusal(415, "form-wanted", "Send the fields as application/x-www-form-urlencoded.", close=True)
+        text, limit, threshold = self._reader.suggest(await request.body())
+        served = self._shelf.get(request.path.split("/")[3])
+        prefix, beam = self._options.uri_prefix, self._options.beam
+        question = Question(served.name, limit, beam, text=text)
+        ticket = Ticket(
+            lambda _: [annif.suggest(served, text, limit, threshold, beam, prefix)], question, (served.name, "suggest"),
+            1, None,
+        )  # fmt: skip
+        done = await self._desk.ask(ticket)
+        self._finished(request, served, question, done)
+        return Reply(200, b"{" + done.answer.fields + b"}")
+
+    # --- for those who run it ----------------------------------------------------------------------------------------
+
+    async def reload(self, request: Request) -> Reply:
+        """Reads the model files again, in every worker."""
+        await request.body()
+        return as_json(await self._reload())
+
+    async def healthz(self, request: Request) -> Reply:
+        """Whether the process lives."""
+        return Reply(200, b'{"status":"ok"}')
+
+    async def readyz(self, request: Request) -> Reply:
+        """Whether it should be sent requests."""
+        if self.ready:
+            return Reply(200, b'{"status":"ready"}')
+        raise Refusal(503, "stopping", "The server is about to stop.", retry_after=1)
+
+    async def metrics(self, request: Request) -> Reply:
+        """Numbers for Prometheus."""
+        return Reply(200, self._row.metrics.text(), b"text/plain; version=0.0.4; charset=utf-8")
+
+    async def openapi(self, request: Request) -> Reply:
+        """What this server answers to, for programs."""
+        return as_json(openapi.document(self._options))
+
+    async def file(self, request: Request) -> Reply:
+        """A file of the page."""
+        return self._files[request.path]

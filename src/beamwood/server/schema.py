@@ -1,0 +1,252 @@
+"""schema.py — the bytes or the query string of a request in, a checked question out; or a 422 that names the field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
+from urllib.parse import parse_qsl
+
+import orjson
+
+from beamwood.server.options import ServeOptions
+from beamwood.server.replies import Refusal
+
+_FLOAT32_MOST = 3.4028234663852886e38
+_LARGEST_LABEL = 2**32 - 1
+
+
+class Question(NamedTuple):
+    """What one request asks. Exactly one of text, texts and features is given."""
+
+    model: str | None
+    k: int
+    beam: int
+    text: str | None = None
+    texts: list[str] | None = None
+    features: list[tuple[int, float]] | None = None
+    exact: bool = False
+    min_score: float | None = None
+    allow: list[str] | None = None
+    deny: list[str] | None = None
+    filter: str | None = None
+    label: int | str | None = None  # for explain alone: a number or a key
+
+    @property
+    def rows(self) -> int:
+        """How many queries it holds."""
+        return 1 if self.texts is None else len(self.texts)
+
+    @property
+    def plain(self) -> bool:
+        """One text and nothing special: such questions may be answered together."""
+        return self.text is not None and self[6:] == _NOTHING_SPECIAL
+
+
+_NOTHING_SPECIAL = (False, None, None, None, None, None)
+
+
+def wrong(field: str, message: str) -> NoReturn:
+    """Refuses a field."""
+    raise Refusal(422, "bad-input", f"{field}: {message}", field=field)
+
+
+class Reader:
+    """Reads questions within the limits of one server."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        self._options = options
+        search: dict[str, Callable[[str, Any], Any]] = {
+            "model": _name,
+            "text": _text,
+            "texts": self._texts,
+            "features": _features,
+            "k": _whole(options.max_k),
+            "beam": _whole(options.max_beam),
+            "exact": _flag,
+            "min_score": _number,
+            "allow": self._keys,
+            "deny": self._keys,
+            "filter": _name,
+        }
+        self._search = search
+        self._explain = {name: search[name] for name in ("model", "text", "features")} | {"label": _label}
+        self._annif = {"text": _text, "limit": _whole(options.max_k), "threshold": _number, "language": _text}
+
+    def search(self, body: bytes) -> Question:
+        """The question in the JSON body of a search."""
+        return self._one_of(self._checked(_json_object(body), self._search), ("text", "texts", "features"))
+
+    def explain(self, body: bytes) -> Question:
+        """The question in the JSON body of a request for an explanation."""
+        given = self._checked(_json_object(body), self._explain)
+        if given.get("label") is None:
+            wrong("label", "the number or the key of the label to explain is wanted")
+        return self._one_of(given, ("text", "features"))
+
+    def search_query(self, query: bytes) -> Question:
+        """The question in the query string of a search: q, and the other fields by their names."""
+        given: dict[str, Any] = {}
+        for name, value in _pairs(query):
+            if name == "q":
+                given["text"] = value
+            elif name in ("allow", "deny"):
+                given.setdefault(name, []).append(value)
+            elif name in ("text", "texts", "features"):
+                wrong(name, "give the text as q, or send the question as JSON with POST")
+            else:
+                given[name] = _from_string(name, value)
+        return self._one_of(self._checked(given, self._search, also="q"), ("text",), called="q")
+
+    def suggest(self, body: bytes) -> tuple[str, int, float]:
+        """Text, limit and threshold of the form that Annif sends."""
+        given: dict[str, Any] = {"text": "", "limit": 10, "threshold": 0.0}
+        for name, value in _pairs(body):
+            if name in self._annif:
+                given[name] = self._annif[name](name, _from_string(name, value))
+        return given["text"], given["limit"], given["threshold"]
+
+    def _checked(
+        self, given: Mapping[str, Any], known: Mapping[str, Callable[[str, Any], Any]], also: str = ""
+    ) -> dict[str, Any]:
+        checked: dict[str, Any] = {}
+        for name, value in given.items():
+            check = known.get(name)
+            if check is None:
+                names = ", ".join(filter(None, (also, *known)))
+                wrong(name[:80], f"this field is not known; the fields are {names}")
+            if value is not None:
+                checked[name] = check(name, value)
+        return checked
+
+    def _one_of(self, checked: dict[str, Any], names: tuple[str, ...], called: str | None = None) -> Question:
+        present = [name for name in names if name in checked]
+        if len(present) != 1:
+            wanted = called or " or ".join(names)
+            found = " and ".join(present) if present else "none of them"
+            wrong(called or names[0], f"exactly one of {wanted} is wanted, {found} was given")
+        if "filter" in checked and ("allow" in checked or "deny" in checked):
+            wrong("filter", "give the name of a filter, or allow and deny, not both")
+        checked.setdefault("model", None)
+        checked.setdefault("k", self._options.k)
+        checked.setdefault("beam", self._options.beam)
+        return Question(**checked)
+
+    def _texts(self, name: str, value: Any) -> list[str]:
+        most = self._options.max_texts
+        if type(value) is not list or not 1 <= len(value) <= most:
+            wrong(name, f"a list of 1 to {most:,} strings is wanted, {_kind(value)} was given")
+        for number, text in enumerate(value):
+            if type(text) is not str:
+                wrong(f"{name}[{number}]", f"a string is wanted, {_kind(text)} was given")
+        return value
+
+    def _keys(self, name: str, value: Any) -> list[str]:
+        most = self._options.max_keys
+        if type(value) is not list or len(value) > most:
+            wrong(name, f"a list of at most {most:,} label keys is wanted, {_kind(value)} was given")
+        for number, key in enumerate(value):
+            if type(key) is not str:
+                wrong(f"{name}[{number}]", f"the key of a label, a string, is wanted, {_kind(key)} was given")
+        return value
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    try:
+        given = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Refusal(422, "bad-json", f"The body is not JSON: {str(error)[:200]}.") from None
+    if type(given) is not dict:
+        raise Refusal(
+            422, "bad-input", f'The body is {_kind(given)}; an object like {{"text": "red socks"}} is wanted.'
+        )
+    return given
+
+
+def _pairs(query: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(query.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=20_000)
+    except UnicodeDecodeError:
+        raise Refusal(422, "bad-input", "The fields are not UTF-8, percent-encoded where needed.") from None
+    except ValueError:
+        raise Refusal(422, "bad-input", "There are too many fields.") from None
+
+
+def _from_string(name: str, value: str) -> Any:
+    """A field of a query string as the JSON value it stands for."""
+    if name in ("k", "beam", "limit"):
+        return int(value) if value.isascii() and value.isdecimal() and len(value) < 10 else value
+    if name in ("min_score", "threshold"):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    if name == "exact":
+        return {"true": True, "1": True, "false": False, "0": False}.get(value, value)
+    return value
+
+
+def _kind(value: Any) -> str:
+    """A value in a few words, for messages."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, (int, float)):
+        return f"the number {value!r}"[:60]
+    if isinstance(value, str):
+        return f"the string {value!r}" if len(value) < 40 else f"a string of {len(value):,} characters"
+    return f"a list of {len(value):,}" if isinstance(value, list) else "an object"
+
+
+def _text(name: str, value: Any) -> str:
+    if type(value) is not str:
+        wrong(name, f"a string is wanted, {_kind(value)} was given")
+    return value
+
+
+def _name(name: str, value: Any) -> str:
+    if type(value) is not str or not value:
+        wrong(name, f"a name is wanted, {_kind(value)} was given")
+    return value
+
+
+def _whole(most: int) -> Callable[[str, Any], int]:
+    def check(name: str, value: Any) -> int:
+        if type(value) is not int or not 1 <= value <= most:
+            wrong(name, f"a whole number from 1 to {most:,} is wanted, {_kind(value)} was given")
+        return value
+
+    return check
+
+
+def _flag(name: str, value: Any) -> bool:
+    if type(value) is not bool:
+        wrong(name, f"true or false is wanted, {_kind(value)} was given")
+    return value
+
+
+def _number(name: str, value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        wrong(name, f"a number is wanted, {_kind(value)} was given")
+    return float(value)
+
+
+def _label(name: str, value: Any) -> int | str:
+    if type(value) is str or (type(value) is int and 0 <= value <= _LARGEST_LABEL):
+        return value
+    wrong(name, f"the number or the key of a label is wanted, {_kind(value)} was given")
+
+
+def _features(name: str, value: Any) -> list[tuple[int, float]]:
+    if type(value) is not list:
+        wrong(name, f"a list of [index, value] pairs is wanted, {_kind(value)} was given")
+    pairs = []
+    for number, pair in enumerate(value):
+        if type(pair) is not list or len(pair) != 2:
+            wrong(f"{name}[{number}]", f"a pair [index, value] is wanted, {_kind(pair)} was given")
+        index, weight = pair
+        if type(index) is not int or not 0 <= index < 2**31:
+            wrong(f"{name}[{number}]", f"the index of a feature, from 0 on, is wanted, {_kind(index)} was given")
+        if type(weight) not in (int, float) or not abs(weight) <= _FLOAT32_MOST:
+            wrong(f"{name}[{number}]", f"a finite float32 is wanted, {_kind(weight)} was given")
+        pairs.append((index, float(weight)))
+    return pairs

@@ -1,0 +1,268 @@
+"""worker.py — a listening socket in, requests read, answered and drained out: one process with one event loop.
+
+Started by boss.py as `python -m beamwood.server.worker`. The server is uvicorn with uvloop and httptools; what is ours
+is patience (slow, long or too many connections), the way it stops, and the swap of models.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import pickle
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import uvicorn
+import uvloop
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from beamwood.server.admission import Desk
+from beamwood.server.app import App
+from beamwood.server.log import Log
+from beamwood.server.metrics import Metrics, Row
+from beamwood.server.options import ServeOptions
+from beamwood.server.replies import Refusal
+from beamwood.server.routes import Routes
+from beamwood.server.swap import BadModel, Served, Shelf
+
+_LONGEST_HEAD = 64 * 1024
+_BACKLOG = 2048
+_ACCEPT_SECONDS = 0.15  # how long a worker that stops still takes connections that are in the queue
+_LINGER_SECONDS = 0.5  # how long it waits for the next request of open connections, to close them with its answer
+_SWAP_SECONDS = 60.0
+
+
+class PatientProtocol(HttpToolsProtocol):
+    """One connection. Knows since when a request has been arriving, so that a sweep can end what takes too long."""
+
+    max_connections = 10_000
+    app: App
+
+    def connection_made(self, transport: Any) -> None:
+        """Takes the connection, unless there are too many."""
+        super().connection_made(transport)
+        self.receiving: float | None = self.loop.time()
+        self._in_head, self._head = True, 0
+        if len(self.connections) > self.max_connections:
+            self.refuse(Refusal(503, "too-many-connections", "Ask again later.", retry_after=1))
+
+    def data_received(self, data: bytes) -> None:
+        """Some bytes of a request."""
+        if self._in_head:
+            self._head += len(data)
+        super().data_received(data)
+        if self._in_head and self._head > _LONGEST_HEAD and not self.transport.is_closing():
+            self.refuse(Refusal(431, "head-too-large", f"The head of a request may have {_LONGEST_HEAD:,} bytes."))
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self.receiving = self.loop.time()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """The end of its head."""
+        self._in_head, self._head = False, 0
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Its last byte."""
+        self.receiving, self._in_head = None, True
+        super().on_message_complete()
+
+    def too_slow(self) -> None:
+        """Ends a connection whose request has been arriving for too long."""
+        begun = not self._in_head or self._head > 0
+        if not begun or (self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete):
+            self.transport.close()
+            return
+        if not self._in_head:
+            self.scope["beamwood.slow"] = True  # type: ignore[typeddict-unknown-key]  # for the application's log
+        self.refuse(Refusal(408, "too-slow", "The request did not arrive in time."))
+
+    def send_400_response(self, msg: str) -> None:
+        """What is not HTTP."""
+        self.refuse(Refusal(400, "bad-http", "This is not a request in HTTP/1.1."))
+
+    def refuse(self, refusal: Refusal) -> None:
+        """An answer that needs no application, and the end of the connection."""
+        reply = refusal.reply("")
+        head = [STATUS_LINE[reply.status], b"content-type: application/json\r\nconnection: close\r\n"]
+        head += [b"%b: %b\r\n" % pair for pair in reply.headers]
+        self.transport.write(b"".join((*head, b"content-length: %d\r\n\r\n" % len(reply.body), reply.body)))
+        self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """uvicorn's loop with our way to stop, and a sweep over slow connections."""
+
+    def __init__(self, config: uvicorn.Config, worker: Worker) -> None:
+        super().__init__(config)
+        self._worker = worker
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The worker has handlers of its own: uvicorn's would end it with 143."""
+        yield
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        if counter % 10 == 0:
+            self._worker.sweep(self.server_state.connections)
+        if os.getppid() != self._worker.boss:
+            return True
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Takes what is in the queue, answers all of it, closes connections with an answer, then stops."""
+        self._worker.drain()
+        await asyncio.sleep(_ACCEPT_SECONDS)
+        for server in self.servers:
+            server.close()
+        ends = asyncio.get_running_loop().time() + _LINGER_SECONDS
+        while self.server_state.connections and asyncio.get_running_loop().time() < ends:
+            await asyncio.sleep(0.01)
+        await super().shutdown(sockets)
+
+
+class Worker:
+    """One process of the server."""
+
+    def __init__(
+        self, number: int, options: ServeOptions, metrics: Metrics, listener: socket.socket, boss: int
+    ) -> None:
+        self.boss, self._listener, self._metrics, self._options = boss, listener, metrics, options
+        self._log = Log(options.log, number)
+        self._row: Row = metrics.row(number)
+        self._shelf = Shelf(options)
+        self._names = list(options.models)
+        self._swapping = asyncio.Lock()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def run(self) -> None:
+        """Serves until told to stop."""
+        loop = asyncio.get_running_loop()
+        self._desk = Desk(self._options, self._row, loop)
+        self._routes = Routes(self._options, self._shelf, self._desk, self._row, self.reload)
+        self._app = App(self._options, self._routes, self._row, self._log)
+        server = Server(_config(self._app, self._options), self)
+        loop.add_signal_handler(signal.SIGTERM, setattr, server, "should_exit", True)
+        loop.add_signal_handler(signal.SIGHUP, self._reload_by_signal)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the boss decides what it means
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD})
+        self._show_versions()
+        self._row.set("ready", 1.0)
+        self._log.event("worker ready", pid=os.getpid(), models={s.name: s.version for s in self._shelf.all()})
+        await server.serve(sockets=[self._listener])
+        self._row.set("ready", 0.0)
+        self._desk.close()
+        self._log.event("worker stopped", pid=os.getpid())
+        self._log.close()
+
+    def sweep(self, connections: set[Any]) -> None:
+        """Ends connections whose request takes too long to arrive."""
+        latest = asyncio.get_running_loop().time() - self._options.read_timeout_ms / 1e3
+        for connection in list(connections):
+            if connection.receiving is not None and connection.receiving < latest:
+                connection.too_slow()
+
+    def drain(self) -> None:
+        """From now on every answer closes its connection."""
+        self._app.draining, self._routes.ready = True, False
+
+    async def reload(self) -> dict[str, Any]:
+        """Swaps here, then in the other workers; the answer comes when all of them serve the new files."""
+        await self._swap()
+        wanted = {name: self._shelf.get(name).version for name in self._names}
+        if self._metrics.workers > 1:
+            os.kill(self.boss, signal.SIGHUP)
+            ends = asyncio.get_running_loop().time() + _SWAP_SECONDS
+            while not all(self._metrics.serves(number, version) for number, version in enumerate(wanted.values())):
+                if asyncio.get_running_loop().time() > ends:
+                    raise Refusal(503, "swap-unfinished", "Not every worker serves the new files yet.", retry_after=5)
+                await asyncio.sleep(0.01)
+        return {"models": [{"name": name, "version": version} for name, version in wanted.items()]}
+
+    def _reload_by_signal(self) -> None:
+        async def reload() -> None:
+            with contextlib.suppress(Refusal):  # it is in the log
+                await self._swap()
+
+        task = asyncio.get_running_loop().create_task(reload())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _swap(self) -> None:
+        async with self._swapping:
+            try:
+                fresh: dict[str, Served] = await asyncio.to_thread(self._shelf.load_again)
+            except BadModel as error:
+                self._row.add("refused")
+                self._log.event("model refused", model=error.name, message=str(error))
+                raise Refusal(
+                    409, "model-refused", f"The new file of {error.name} is not good; the old model goes on. "
+                    "The log says what is wrong with it."
+                ) from None  # fmt: skip
+            swapped = self._shelf.put(fresh)
+            self._row.add("swaps", swapped)
+            self._show_versions()
+            self._log.event("models read again", swapped=swapped, models={s.name: s.version for s in fresh.values()})
+
+    def _show_versions(self) -> None:
+        for number, served in enumerate(self._shelf.all()):
+            self._row.version(number, served.version)
+
+
+def _config(app: App, options: ServeOptions) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=PatientProtocol,
+        ws="none",
+        loop="none",
+        lifespan="off",
+        interface="asgi3",
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_config=None,
+        backlog=_BACKLOG,
+        timeout_keep_alive=int(max(1, options.keep_alive_s)),
+        timeout_graceful_shutdown=int(max(1, options.drain_s)),
+    )
+
+
+def _more_files() -> None:
+    """As many open connections as this user may have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def main() -> None:
+    """The words of the command line are numbers: which worker, and the open files it shares with the boss."""
+    number, listener_file, metrics_file, options_file, boss = map(int, sys.argv[1:])
+    with os.fdopen(options_file, "rb") as stream:
+        stream.seek(0)
+        options: ServeOptions = pickle.load(stream)  # written by our own parent, into memory that no one else has
+    logging.getLogger("uvicorn").addHandler(logging.NullHandler())
+    logging.getLogger("uvicorn").propagate = False
+    _more_files()
+    metrics = Metrics(list(options.models), options.workers, metrics_file)
+    listener = socket.socket(fileno=listener_file)
+    try:
+        worker = Worker(number, options, metrics, listener, boss)
+    except BadModel as error:
+        line = {"event": "model refused", "worker": number, "model": error.name, "message": str(error)}
+        sys.stderr.buffer.write(orjson.dumps(line) + b"\n")
+        sys.exit(1)
+    uvloop.run(worker.run())
+
+
+if __name__ == "__main__":
+    main()

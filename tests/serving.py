@@ -1,0 +1,118 @@
+"""A real server in a process of its own, and plain sockets to talk to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import beamwood as bw
+
+TOKEN = "a-token-that-is-long-enough"
+TEXTS = [
+    "red wool socks", "blue wool socks", "warm wool hat", "straw hat for the sun", "red cotton shirt",
+    "white cotton shirt", "leather boots", "rubber boots for rain", "green silk scarf", "long silk dress",
+]  # fmt: skip
+LABELS = [
+    ["socks", "wool"], ["socks", "wool"], ["hats", "wool"], ["hats"], ["shirts", "cotton"],
+    ["shirts", "cotton"], ["boots"], ["boots"], ["scarves", "silk"], ["dresses", "silk"],
+]  # fmt: skip
+
+
+def shop(preset: str = "fast") -> bw.Model:
+    """A small model that knows words."""
+    return bw.train_text(TEXTS, LABELS, progress=False, preset=preset, max_leaf=3, branching=2)
+
+
+class Running:
+    """A server that runs until it is stopped. `url` and `port` are where it listens."""
+
+    def __init__(self, *words: str | Path, workers: int = 1, ready: bool = True) -> None:
+        command = [sys.executable, "-m", "beamwood.cli", "serve", *map(str, words), "--port", "0"]
+        self.log = open(os.memfd_create("log"), "r+b", buffering=0)  # noqa: SIM115 (closed with the object)
+        self.process = subprocess.Popen(
+            [*command, "--workers", str(workers)], stdout=subprocess.PIPE, stderr=self.log, text=True
+        )
+        line = self._first_line(60.0)
+        found = re.search(r"http://([^ ]+):(\d+)/", line)
+        assert found, line + self.logged()
+        self.host, self.port = found[1].strip("[]"), int(found[2])
+        self.url = f"http://{found[1]}:{self.port}"
+
+    def _first_line(self, seconds: float) -> str:
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], seconds)
+        return self.process.stdout.readline() if ready else ""
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                for pid in self.worker_pids():
+                    os.kill(pid, signal.SIGKILL)
+                self.process.kill()
+                self.process.wait()
+                raise
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def stop(self, seconds: float = 20.0) -> int:
+        """SIGTERM, and the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+    def logged(self) -> str:
+        """What it wrote to standard error."""
+        self.log.seek(0)
+        return self.log.read().decode()
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The same, read as JSON."""
+        return [json.loads(line) for line in self.logged().splitlines()]
+
+    def worker_pids(self) -> list[int]:
+        """The processes that answer."""
+        found = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return [int(pid) for pid in found]
+
+    def connect(self) -> http.client.HTTPConnection:
+        """A connection of its own."""
+        return http.client.HTTPConnection(self.host, self.port, timeout=20)
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
+        """One request on a connection of its own: status, headers, body."""
+        connection = self.connect()
+        try:
+            data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+            connection.request(method, path, data, {name.replace("_", "-"): value for name, value in headers.items()})
+            answer = connection.getresponse()
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+    def json(self, method: str, path: str, body: Any = None, *, status: int = 200, **headers: str) -> Any:
+        """One request whose answer is JSON, with the status that is expected."""
+        found, _, data = self.ask(method, path, body, **headers)
+        assert found == status, (found, data)
+        return json.loads(data)
+
+
+def wait_for(truth: Any, seconds: float = 20.0) -> None:
+    """Returns as soon as something holds."""
+    ends = time.monotonic() + seconds
+    while not truth():
+        assert time.monotonic() < ends, "it did not happen in time"
+        time.sleep(0.02)
