@@ -86,6 +86,7 @@ Found find(PyForest& self, const Vectorizer& vectorizer, std::string_view text, 
   found.sound = vectorizer.transform_one(text, scratch.text, scratch.ids, scratch.values) &&
                 (scratch.ids.empty() || scratch.ids.back() < self.forest.features);
   if (!found.sound || scratch.ids.empty()) return found;
+  if (self.forest.unit_rows) to_unit_length(scratch.values.data(), scratch.values.size(), scratch.values.data());
   scratch.labels.resize(wanted.k);
   scratch.scores.resize(wanted.k);
   SearchOptions options = options_of(wanted.k, wanted.beam, wanted.matcher, wanted.isa, wanted.bound);

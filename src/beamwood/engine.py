@@ -209,6 +209,7 @@ class Parts:
     labels: int
     activation: Activation
     weights: str
+    unit_rows: bool
 
     def get(self, tree: int, layer: int, fields: tuple[tuple[str, str], ...]) -> list[Array]:
         """Those arrays of a layer; one that is not there is empty."""
@@ -227,7 +228,8 @@ class Parts:
     def empty_forest(self, layout: str) -> Any:
         """A native forest without layers."""
         a = self.activation
-        return _core.Forest(self.features, self.labels, a.kind_number, a.power, a.path_number, LAYOUTS.index(layout))
+        numbers = (a.kind_number, a.power, a.path_number, LAYOUTS.index(layout), a.discount)
+        return _core.Forest(self.features, self.labels, *numbers, self.unit_rows)
 
 
 def threaded_forest(parts: Parts) -> Any:
