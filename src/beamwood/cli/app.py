@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from beamwood import __version__
 from beamwood.cli.bench import bench
+from beamwood.cli.compress import compress
 from beamwood.cli.evaluate import evaluate
 from beamwood.cli.explain import explain
 from beamwood.cli.inspect import inspect
@@ -104,6 +105,6 @@ def _beamwood(
     """
 
 
-for _verb in (train, predict, evaluate, search, explain, serve, inspect, bench):
+for _verb in (train, predict, evaluate, search, explain, serve, inspect, compress, bench):
     app.command(no_args_is_help=True)(_verb)
 app.command(context_settings={"ignore_unknown_options": True})(convert)
