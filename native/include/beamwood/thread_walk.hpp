@@ -78,6 +78,10 @@ private:
   bool walk_layer(const Forest& forest, const TreeLayer& layer, const TreeLayer* above, bool last, TopK* bar,
                   const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
     std::size_t prepared = 0;
+    if (!bar && above) { // everything will be opened
+      if (!prepare_all(layer)) return false;
+      prepared = open_.size();
+    }
     for (std::size_t i = 0; i < open_.size(); ++i) {
       if (bar && beaten(forest, open_[i].score, last, *bar)) {
         open_.resize(i); // those after it were not opened and have no children to rank
@@ -86,7 +90,7 @@ private:
       if (prepared == i && !prepare(layer, above, prepared++)) return false;
       const Open& open = open_[i];
       // Long lists keep memory busy by themselves, and one that is made ahead may turn out not to be needed.
-      if (i + 1 < open_.size() && open.rows_end - open.rows_begin < kShortList &&
+      if (prepared == i + 1 && prepared < open_.size() && open.rows_end - open.rows_begin < kShortList &&
           !(bar && beaten(forest, open_[i + 1].score, last, *bar)) && !prepare(layer, above, prepared++))
         return false;
       if (!add_up(layer, open, last ? 1 : 2, kernels)) return false;
@@ -119,6 +123,36 @@ private:
     return true;
   }
 
+  // The same for all nodes at once, parent by parent: a record is read once for all of its children that are opened.
+  bool prepare_all(const TreeLayer& layer) {
+    for (Open& open : open_)
+      if (open.node >= layer.shape.parents() || !layer.shape.children(open.node, open.siblings) ||
+          !layer.threads.at(open.node, open.chunk))
+        return false;
+    for (const Open& parent : above_) {
+      const std::uint32_t begin = parent.siblings.begin, width = parent.siblings.width;
+      const std::size_t count = parent.rows_end - parent.rows_begin;
+      children_.clear();
+      for (Open& open : open_) {
+        if (open.node - begin >= width) continue;
+        open.rows_begin = open.rows_end = rows_.size();
+        rows_.resize(rows_.size() + count + 1); // + 1: a row that does not go on is written and taken back
+        if (open.chunk.word_count != 0) children_.push_back(&open);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        const Placed row = rows_above_[parent.rows_begin + i];
+        for (Open* const open : children_) {
+          const std::uint32_t at = follow(parent.chunk, row.offset, width, open->node - begin);
+          const bool there = at != kNoRow;
+          rows_[open->rows_end] = {at, row.value};
+          call_for(open->chunk, there ? at : 0);
+          open->rows_end += there;
+        }
+      }
+    }
+    return true;
+  }
+
   const Open& parent_of(std::uint32_t node) const noexcept {
     if (by_child_.empty()) {
       std::size_t i = 0;
@@ -135,7 +169,7 @@ private:
     bias_ = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + open.siblings.begin;
     const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
     const std::int64_t words = kernels.accumulate(open.chunk.words, open.chunk.word_count, open.siblings.width, masks,
-                                                  rows_.data() + open.rows_begin, count, sums_.data());
+                                                  open.chunk.code, rows_.data() + open.rows_begin, count, sums_.data());
     if (words < 0) return false;
     work += {1, count, static_cast<std::uint64_t>(words) * 4};
     return true;
@@ -205,6 +239,7 @@ private:
   std::vector<Placed> rows_, rows_above_;
   std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_, rising; empty when those are few
   std::vector<float> sums_, scores_;
+  std::vector<Open*> children_; // of one parent
   const float* bias_ = nullptr; // of the node whose children are being scored
   TopK ranker_;
   std::vector<Answer> none_;
