@@ -4,7 +4,8 @@
 // record. Each record is called for when its place is known, and short lists are made one beam node ahead of the sums,
 // so that memory works while the kernel adds.
 //
-// Nodes are opened best first until the exact bound says that none that is left can contribute (bound.hpp).
+// Nodes are opened best first until the exact bound says that none that is left can contribute (bound.hpp). With a
+// filter, children that it does not enter are left out where children are scored.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "beamwood/answers.hpp"
 #include "beamwood/block.hpp"
 #include "beamwood/bound.hpp"
+#include "beamwood/filter.hpp"
 
 namespace beamwood {
 
@@ -21,21 +23,25 @@ class ThreadedWalk {
 public:
   Work work;
 
-  // Appends the labels reached to `answers`; where the tree is alone, offers them to `best` instead, which keeps k.
-  // top: what `top_layer` found for this query, if it was asked before. False: the model's arrays are damaged.
-  bool run(const Forest& forest, const Tree& tree, const Query& query, std::uint32_t beam, bool bound,
-           const Kernels& kernels, std::vector<Answer>& answers, TopK* best, std::span<const Key> top = {}) {
+  // Appends the labels that tree t reaches to `answers`; where it is alone, offers them to `best` instead, which keeps
+  // k. top: what `top_layer` found for this query, if it was asked before. False: the model's arrays are damaged.
+  bool run(const Forest& forest, std::size_t t, const Query& query, std::uint32_t beam, bool bound,
+           const Kernels& kernels, std::vector<Answer>& answers, TopK* best, const Filter* filter = nullptr,
+           std::span<const Key> top = {}) {
+    const Tree& tree = forest.trees[t];
+    filter_ = filter, tree_ = t;
     start(forest, tree.layers[0], query);
     for (std::size_t l = 0; l < tree.layers.size(); ++l) {
       const TreeLayer* above = l == 0 ? nullptr : &tree.layers[l - 1];
       const bool last = l + 1 == tree.layers.size();
       const TreeLayer& layer = tree.layers[l];
+      layer_ = l;
       ranker_.reset(beam);
       if (l == 0 && !top.empty()) {
         if (!prepare(layer, above, 0)) return false;
         for (const Key key : top) ranker_.offer(key);
       } else {
-        TopK* const bar = !bound || !bound_holds(forest, layer, last) ? nullptr : last ? best : &ranker_;
+        TopK* const bar = !bound || !bound_holds(forest, layer, last && best) ? nullptr : last ? best : &ranker_;
         if (!walk_layer(forest, layer, above, last, bar, kernels, answers, best)) return false;
       }
       if (last) return true;
@@ -44,9 +50,11 @@ public:
     return true;
   }
 
-  // The best nodes of the top layer, which must have no labels, in rank order. False: damaged.
-  bool top_layer(const Forest& forest, const Tree& tree, const Query& query, std::uint32_t beam, const Kernels& kernels,
+  // The best nodes of the first tree's top layer, which must have no labels, in rank order. False: damaged.
+  bool top_layer(const Forest& forest, const Query& query, std::uint32_t beam, const Kernels& kernels,
                  std::vector<Key>& keys) {
+    const Tree& tree = forest.trees[0];
+    filter_ = nullptr, tree_ = layer_ = 0;
     start(forest, tree.layers[0], query);
     ranker_.reset(beam);
     if (!walk_layer(forest, tree.layers[0], nullptr, false, nullptr, kernels, none_, nullptr)) return false;
@@ -186,15 +194,18 @@ private:
     };
     if (bar && bar->bar() != kWorstKey && width <= kMaskWidth) {
       const double lowest = lowest_z(forest.activation, open.score, score_of(bar->bar()), last);
-      for (std::uint32_t mask = kernels.reaching(sums_.data(), bias_, width, static_cast<float>(lowest)); mask != 0;
-           mask &= mask - 1) {
+      std::uint32_t mask = kernels.reaching(sums_.data(), bias_, width, static_cast<float>(lowest));
+      if (filter_) mask &= filter_->siblings(tree_, layer_, open.siblings);
+      for (; mask != 0; mask &= mask - 1) {
         const auto c = static_cast<std::uint32_t>(std::countr_zero(mask));
         const float z = bias_ ? sums_[c] + bias_[c] : sums_[c];
         take(c, combine(forest.activation.path, open.score, activate(forest.activation, z)));
       }
     } else {
       kernels.activate(forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
-      for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
+      if (filter_) filter_->each(tree_, layer_, open.siblings, [&](std::uint32_t c) { take(c, scores_[c]); });
+      else
+        for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
     }
     if (bar) bar->tighten();
     return sound;
@@ -241,6 +252,8 @@ private:
   std::vector<float> sums_, scores_;
   std::vector<Open*> children_; // of one parent
   const float* bias_ = nullptr; // of the node whose children are being scored
+  const Filter* filter_ = nullptr;
+  std::size_t tree_ = 0, layer_ = 0;
   TopK ranker_;
   std::vector<Answer> none_;
 };
