@@ -25,17 +25,17 @@ alignas(64) constexpr auto kSpread = spread_table();
 
 // Eight weights from `packed` on, each in the lane of its bit, zeros between them.
 template <WeightKind kind> inline __m256 spread_weights(const std::uint8_t* packed, std::uint32_t byte, __m256 scale) {
-  const __m256i from = _mm256_load_si256(reinterpret_cast<const __m256i*>(kSpread[byte].data()));
   __m256 weights;
-  if constexpr (kind == WeightKind::u8)
-    weights = _mm256_mul_ps(
-        _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(packed)))), scale);
-  else if constexpr (kind == WeightKind::f16)
+  if constexpr (kind == WeightKind::u8) {
+    const __m128i codes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(packed));
+    weights = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), scale);
+  } else if constexpr (kind == WeightKind::f16) {
     weights = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(packed)));
-  else
+  } else {
     weights = _mm256_loadu_ps(reinterpret_cast<const float*>(packed));
-  const __m256 spread = _mm256_permutevar8x32_ps(weights, from);
-  return _mm256_blendv_ps(spread, _mm256_setzero_ps(), _mm256_castsi256_ps(from));
+  }
+  const __m256i from = _mm256_load_si256(reinterpret_cast<const __m256i*>(kSpread[byte].data()));
+  return _mm256_blendv_ps(_mm256_permutevar8x32_ps(weights, from), _mm256_setzero_ps(), _mm256_castsi256_ps(from));
 }
 
 template <WeightKind kind, int lanes>

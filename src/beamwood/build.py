@@ -204,9 +204,8 @@ def threads_of_chunks(sections: Sections, tree: int, size: TreeSize, features: i
         given: Any = [sections.get(layer_name(tree, depth, name), np.zeros(0, kind)) for name, kind in fields.items()]
         start = np.empty(len(given[0]), np.uint64)
         sound = [array.dtype for array in given] == [np.dtype(kind) for kind in fields.values()]
-        measure: Any = builder.measure_chunks
         try:
-            words = np.empty(measure(*given, start, threads) if sound else 0, np.uint32)
+            words = np.empty(builder.measure_chunks(*[*given, start, threads]) if sound else 0, np.uint32)
             sound = words.size > 0 and builder.fill(words, threads)
         except (TypeError, ValueError):
             sound = False

@@ -110,8 +110,7 @@ private:
     std::atomic<bool> sound{true};
     parallel_for(workers, (queries.size() + kRun - 1) / kRun, [&](std::size_t task, unsigned worker) {
       for (std::size_t q = task * kRun; q < std::min(queries.size(), (task + 1) * kRun); ++q) {
-        if (!walks_[worker].top_layer(forest, forest.trees[0], queries[q], options.beam, kernels, beams_[q]))
-          sound = false;
+        if (!walks_[worker].top_layer(forest, queries[q], options.beam, kernels, beams_[q])) sound = false;
         const auto& best = beams_[q];
         const std::uint64_t first = best.empty() ? 0 : id_of(best[0]), second = best.size() < 2 ? 0 : id_of(best[1]);
         order_[q] = (first & 0xffff) << 48 | (second & 0xffff) << 32 | q;
@@ -185,7 +184,7 @@ private:
                  const SearchOptions& options, const Workers& workers) {
     const TreeLayer& layer = forest.trees[t].layers[l];
     const bool alone = forest.trees.size() == 1, last = l + 1 == forest.trees[t].layers.size();
-    const bool bounded = options.bound && bound_holds(forest, layer, last);
+    const bool bounded = options.bound && bound_holds(forest, layer, last && alone);
     next_.assign(queries.size(), 0);
     for (std::size_t q = 0; q < queries.size(); ++q) {
       kept_[q].reset(last && alone ? options.k : options.beam);

@@ -12,9 +12,9 @@
 
 namespace beamwood {
 
-inline bool bound_holds(const Forest& forest, const TreeLayer& layer, bool last) noexcept {
-  const bool labelled = !layer.shape.label.empty();
-  return forest.activation.only_shrinks() && (!labelled || (last && forest.trees.size() == 1));
+// ending: the layer is the last one of a tree that answers alone.
+inline bool bound_holds(const Forest& forest, const TreeLayer& layer, bool ending) noexcept {
+  return forest.activation.only_shrinks() && (layer.shape.label.empty() || ending);
 }
 
 // Whether no child of a node with this score can pass the bar of those kept: of the next beam, or in the last layer of

@@ -4,8 +4,8 @@
 // record. Each record is called for when its place is known, and short lists are made one beam node ahead of the sums,
 // so that memory works while the kernel adds.
 //
-// Nodes are opened best first until the exact bound says that none that is left can contribute (bound.hpp).
-// With a filter, children that it does not enter are left out where children are scored.
+// Nodes are opened best first until the exact bound says that none that is left can contribute (bound.hpp). With a
+// filter, children that it does not enter are left out where children are scored.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -41,7 +41,7 @@ public:
         if (!prepare(layer, above, 0)) return false;
         for (const Key key : top) ranker_.offer(key);
       } else {
-        TopK* const bar = !bound || !bound_holds(forest, layer, last) ? nullptr : last ? best : &ranker_;
+        TopK* const bar = !bound || !bound_holds(forest, layer, last && best) ? nullptr : last ? best : &ranker_;
         if (!walk_layer(forest, layer, above, last, bar, kernels, answers, best)) return false;
       }
       if (last) return true;
@@ -50,10 +50,11 @@ public:
     return true;
   }
 
-  // The best nodes of the top layer, which must have no labels, in rank order. False: damaged.
-  bool top_layer(const Forest& forest, const Tree& tree, const Query& query, std::uint32_t beam, const Kernels& kernels,
+  // The best nodes of the first tree's top layer, which must have no labels, in rank order. False: damaged.
+  bool top_layer(const Forest& forest, const Query& query, std::uint32_t beam, const Kernels& kernels,
                  std::vector<Key>& keys) {
-    filter_ = nullptr;
+    const Tree& tree = forest.trees[0];
+    filter_ = nullptr, tree_ = layer_ = 0;
     start(forest, tree.layers[0], query);
     ranker_.reset(beam);
     if (!walk_layer(forest, tree.layers[0], nullptr, false, nullptr, kernels, none_, nullptr)) return false;
@@ -85,6 +86,10 @@ private:
   bool walk_layer(const Forest& forest, const TreeLayer& layer, const TreeLayer* above, bool last, TopK* bar,
                   const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
     std::size_t prepared = 0;
+    if (!bar && above) { // everything will be opened
+      if (!prepare_all(layer)) return false;
+      prepared = open_.size();
+    }
     for (std::size_t i = 0; i < open_.size(); ++i) {
       if (bar && beaten(forest, open_[i].score, last, *bar)) {
         open_.resize(i); // those after it were not opened and have no children to rank
@@ -93,7 +98,7 @@ private:
       if (prepared == i && !prepare(layer, above, prepared++)) return false;
       const Open& open = open_[i];
       // Long lists keep memory busy by themselves, and one that is made ahead may turn out not to be needed.
-      if (i + 1 < open_.size() && open.rows_end - open.rows_begin < kShortList &&
+      if (prepared == i + 1 && prepared < open_.size() && open.rows_end - open.rows_begin < kShortList &&
           !(bar && beaten(forest, open_[i + 1].score, last, *bar)) && !prepare(layer, above, prepared++))
         return false;
       if (!add_up(layer, open, last ? 1 : 2, kernels)) return false;
@@ -123,6 +128,36 @@ private:
     open.rows_end += follow_all(parent.chunk, parent.siblings.width, child, rows_above_.data() + parent.rows_begin,
                                 count, open.chunk, rows_.data() + open.rows_begin);
     rows_.resize(open.rows_end);
+    return true;
+  }
+
+  // The same for all nodes at once, parent by parent: a record is read once for all of its children that are opened.
+  bool prepare_all(const TreeLayer& layer) {
+    for (Open& open : open_)
+      if (open.node >= layer.shape.parents() || !layer.shape.children(open.node, open.siblings) ||
+          !layer.threads.at(open.node, open.chunk))
+        return false;
+    for (const Open& parent : above_) {
+      const std::uint32_t begin = parent.siblings.begin, width = parent.siblings.width;
+      const std::size_t count = parent.rows_end - parent.rows_begin;
+      children_.clear();
+      for (Open& open : open_) {
+        if (open.node - begin >= width) continue;
+        open.rows_begin = open.rows_end = rows_.size();
+        rows_.resize(rows_.size() + count + 1); // + 1: a row that does not go on is written and taken back
+        if (open.chunk.word_count != 0) children_.push_back(&open);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        const Placed row = rows_above_[parent.rows_begin + i];
+        for (Open* const open : children_) {
+          const std::uint32_t at = follow(parent.chunk, row.offset, width, open->node - begin);
+          const bool there = at != kNoRow;
+          rows_[open->rows_end] = {at, row.value};
+          call_for(open->chunk, there ? at : 0);
+          open->rows_end += there;
+        }
+      }
+    }
     return true;
   }
 
@@ -215,6 +250,7 @@ private:
   std::vector<Placed> rows_, rows_above_;
   std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_, rising; empty when those are few
   std::vector<float> sums_, scores_;
+  std::vector<Open*> children_; // of one parent
   const float* bias_ = nullptr; // of the node whose children are being scored
   const Filter* filter_ = nullptr;
   std::size_t tree_ = 0, layer_ = 0;
