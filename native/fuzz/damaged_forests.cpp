@@ -99,7 +99,7 @@ int main(int count, char** arguments) {
     plan.most_width = random.chance(0.3) ? 40 : 7;
     plan.layers = plan.most_width > 7 ? 2 : random.between(1, 3);
     plan.trees = random.chance(0.2) ? 2 : 1;
-    const OwnedForest sound(plain_forest(random, plan));
+    const OwnedForest sound(plain_forest(random, plan), static_cast<WeightKind>(random.below(3)));
     const Rows rows(random, random.chance(0.3) ? 1 : 5, plan.features, 0.4);
     for (int i = 0; i < 10 && round < rounds; ++i, ++round) {
       OwnedForest damaged = sound;

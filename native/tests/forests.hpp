@@ -131,13 +131,14 @@ struct OwnedLayer {
   std::vector<std::uint32_t> child_start, label, feature, offset, words, index, column_feature, column_index, threads,
       root;
   std::vector<std::uint64_t> row_start, word_start, column_start, thread_start;
-  std::vector<float> bias, column_weight;
+  std::vector<float> bias, column_weight, scale;
+  WeightKind kind = WeightKind::f32; // of the threads
 
   LayerShape shape() const { return {nodes, child_start, label, bias}; }
   ChunkWeights chunks() const { return {row_start, word_start, feature, offset, words, index}; }
   ChunkSource source(std::uint32_t features) const { return {chunks(), features}; }
   ColumnWeights columns() const { return {column_start, column_feature, column_weight, column_index}; }
-  ThreadedWeights threaded() const { return {thread_start, threads, root}; }
+  ThreadedWeights threaded() const { return {thread_start, threads, root, kind, scale}; }
 };
 
 inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, unsigned threads = 1) {
@@ -181,7 +182,7 @@ inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, u
     const ChunkSource source = own.source(features);
     const LayerRows* const beneath = l + 1 == tree.size() ? nullptr : &below;
     if (beneath && beneath->row_start.size() != shape.nodes + std::size_t{1}) return false;
-    const LayerBuilder builder(shape, source, beneath, features);
+    const LayerBuilder builder(shape, source, beneath, features, own.kind);
     rows = {};
     if (!builder.measure(rows, Workers{count})) return false;
     own.threads.assign(rows.word_start.back() + kTailWords, 7);
@@ -189,6 +190,7 @@ inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, u
     if (!builder.fill(rows, own.threads, Workers{count})) return false;
     own.thread_start.resize(rows.word_start.size());
     rows.thread_starts(shape, beneath, own.thread_start);
+    own.scale = rows.scale;
     below = std::move(rows);
   }
   tree[0].root.assign(features, kNoRow);
@@ -222,11 +224,12 @@ struct OwnedForest {
   Activation activation;
   std::vector<std::vector<OwnedLayer>> trees;
 
-  explicit OwnedForest(const PlainForest& plain)
+  explicit OwnedForest(const PlainForest& plain, WeightKind kind = WeightKind::f32)
       : features(plain.features), labels(plain.labels), activation(plain.activation) {
     for (const PlainTree& tree : plain.trees) {
       auto& layers = trees.emplace_back();
       for (const PlainLayer& layer : tree) layers.push_back(owned_layer(layer, features));
+      for (OwnedLayer& layer : layers) layer.kind = kind;
       CHECK(thread_tree(layers, features));
     }
   }

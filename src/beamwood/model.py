@@ -58,7 +58,7 @@ class Model:
         self._engine = engine or Engine()
         self.report = report
         self._forests = WeakValueDictionary() if forests is None else forests
-        self._parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation)
+        self._parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation, shape.weights)
         self.version: str | None = (
             None  # of the file it was loaded from: its header's checksum, which covers all others
         )
@@ -115,6 +115,11 @@ class Model:
         sizes: list[TreeSize] = []
         for number, model in enumerate(models):
             shape = model._shape
+            if shape.weights != first.weights:
+                raise DataError(
+                    f"Model {number} has {shape.weights} weights, model 0 has {first.weights}. Compress the ensemble "
+                    "after it is made, or all of its models alike."
+                )
             if (shape.features, shape.labels, shape.activation) != (first.features, first.labels, first.activation):
                 raise DataError(
                     f"Model {number} has {shape.features:,} features, {shape.labels:,} labels and activation "
@@ -169,7 +174,27 @@ class Model:
         from beamwood import __version__
 
         arrays = {name: array for name, array in sorted(self._sections.items()) if array.size}
-        store.save(path, arrays, {"version": __version__, "model": self._shape.describe()})
+        description = {"version": __version__, "model": self._shape.describe()}
+        store.save(path, arrays, description | store.requirements(self._shape.weights))
+
+    def compress(
+        self,
+        weights: str = "u8",
+        *,
+        top: int | None = None,
+        threshold: float | None = None,
+        measure: tuple[Any, Any] | None = None,
+    ) -> Model:
+        """A smaller model whose `report` says what that cost: bytes, errors of weights and, measured, precision.
+
+        weights: "f16" (half the bits), "u8" (a quarter, in steps of a scale for each chunk) or "f32" (as they are).
+        top: keep so many of the largest weights of each node. threshold: drop weights smaller than this.
+        measure: a pair (X, Y) of queries and their true labels to measure precision on, before and after.
+        The new weights are definite numbers: every engine gives the same bits on them.
+        """
+        from beamwood.compress import compressed
+
+        return compressed(self, weights, top, threshold, measure)
 
     def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
@@ -493,6 +518,7 @@ class Model:
             "nodes": [list(tree.nodes) for tree in self._shape.trees],
             "nonzeros": nonzeros,
             "bytes": sum(sizes.values()),
+            "kind_of_weights": self._shape.weights,
             "bytes_of_weights": weights,
             "bytes_a_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,

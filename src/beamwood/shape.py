@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from beamwood.activations import Activation
-from beamwood.build import TreeSize
+from beamwood.build import WEIGHTS, TreeSize
 from beamwood.errors import FormatError
 
 
@@ -20,6 +20,7 @@ class Shape:
     trees: tuple[TreeSize, ...]
     settings: dict[str, Any] = field(default_factory=dict)
     text: dict[str, Any] | None = None  # how texts become features; the vocabulary is among the arrays
+    weights: str = "f32"  # how they are stored, one of build.WEIGHTS
 
     def describe(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -31,6 +32,7 @@ class Shape:
             "trees": [{"nodes": list(tree.nodes), "nonzeros": list(tree.nonzeros)} for tree in self.trees],
             "settings": self.settings,
             "text": self.text,
+            **({} if self.weights == "f32" else {"weights": self.weights}),
         }
 
     @classmethod
@@ -49,6 +51,7 @@ class Shape:
                 trees,
                 dict(model["settings"]),
                 model["text"],
+                WEIGHTS[WEIGHTS.index(model.get("weights", "f32"))],
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None

@@ -118,7 +118,7 @@ private:
     bias_ = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + open.siblings.begin;
     const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
     const std::int64_t words = kernels.accumulate(open.chunk.words, open.chunk.word_count, open.siblings.width, masks,
-                                                  rows_.data() + open.rows_begin, count, sums_.data());
+                                                  open.chunk.code, rows_.data() + open.rows_begin, count, sums_.data());
     if (words < 0) return false;
     work += {1, count, static_cast<std::uint64_t>(words) * 4};
     return true;
