@@ -207,9 +207,7 @@ def main() -> int:
     except ImportError:
         chromium = None
     if chromium is None:
-        print(
-            "test-page did NOT run: it needs chromium (apt-get install chromium) and playwright (pip install playwright)"
-        )
+        print("test-page did NOT run: it needs chromium (a package of Debian) and playwright (pip install playwright)")
         return CANNOT_RUN
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         model = given.model or Path(folder, "shop.bw")
@@ -225,7 +223,7 @@ def main() -> int:
                 name: getattr(claims, name) for name in vars(Claims) if not name.startswith("_")
             }
             if given.model is None:
-                checks["a_server_with_a_token_is_asked_for_it"] = lambda: asks_for_the_token(browser, f"{guarded.url}/")
+                checks["a_token_is_asked_for"] = lambda: asks_for_the_token(browser, f"{guarded.url}/")
             for name, check in checks.items():
                 try:
                     check()
