@@ -73,13 +73,21 @@ def forms(model: bw.Model, folder: Path) -> Iterator[tuple[str, bw.Model]]:
     yield "read", bw.load(path, memory="read", verify=True)
 
 
-def same_bits_as_the_reference(case: Case, folder: Path, variants: Sequence[Engine] | None = None) -> int:
-    """Every engine, 1 and 2 threads, rows alone and batches, in memory, mapped, read: comparisons made."""
+def same_bits_as_the_reference(
+    case: Case,
+    folder: Path,
+    variants: Sequence[Engine] | None = None,
+    model: bw.Model | None = None,
+) -> int:
+    """Every engine, 1 and 2 threads, rows alone and batches, in memory, mapped, read: comparisons made.
+
+    model: the case's model, when it was made in another way than from the case's layers.
+    """
     wanted = [expected(case, k, beam) for k, beam in case.asks]
     compared = 0
-    for form, model in forms(case.model(), folder):
+    for form, same in forms(model or case.model(), folder):
         for engine in engines() if variants is None else variants:
-            one = model.using(**engine)
+            one = same.using(**engine)
             for (k, beam), answer in zip(case.asks, wanted, strict=True):
                 compared += check_rows(one, case.X, (k, beam), answer, (case.seed, form, engine))
     return compared

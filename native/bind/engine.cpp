@@ -66,15 +66,16 @@ void set_columns(PyForest& self, const U64& start, const U32& feature, const F32
   self.keep(start, feature, weight, index);
 }
 
-void set_threads(PyForest& self, const U64& start, const U32& words, const U32& root) {
+void set_threads(PyForest& self, const U64& start, const U32& words, const U32& root, int kind, const F32& scale) {
   TreeLayer& layer = last_layer(self);
   const bool top = self.forest.trees.back().layers.size() == 1;
-  const ThreadedWeights threads{view(start), view(words), view(root)};
+  const ThreadedWeights threads{view(start), view(words), view(root), static_cast<WeightKind>(kind), view(scale)};
   if (threads.start.size() != layer.shape.child_start.size() || threads.words.size() < kTailWords ||
-      (top && threads.root.size() != self.forest.features))
+      (top && threads.root.size() != self.forest.features) || kind < 0 || kind > 2 ||
+      (threads.kind == WeightKind::u8 && threads.scale.size() != layer.shape.parents()))
     throw nb::value_error("the arrays of a layer's threads do not fit each other");
   layer.threads = threads;
-  self.keep(start, words, root);
+  self.keep(start, words, root, scale);
 }
 
 template <class Offset>
@@ -180,7 +181,8 @@ void bind_forest(nb::module_& m) {
            nb::arg("bias"))
       .def("set_chunks", &set_chunks, nb::arg("row_start"), nb::arg("word_start"), nb::arg("feature"),
            nb::arg("offset"), nb::arg("words"), nb::arg("index"))
-      .def("set_threads", &set_threads, nb::arg("start"), nb::arg("words"), nb::arg("root"))
+      .def("set_threads", &set_threads, nb::arg("start"), nb::arg("words"), nb::arg("root"), nb::arg("kind"),
+           nb::arg("scale"))
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
            nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"), nb::arg("exact"),

@@ -1,6 +1,8 @@
 // The door of layouts: columns (or the chunks of an old file) to threads, threads to chunks and columns, hash indices.
 #include "forest.hpp"
 
+#include <nanobind/stl/vector.h>
+
 #include <memory>
 #include <variant>
 
@@ -19,7 +21,9 @@ using F32 = In<float>;
 // layer, fill it, then the layer above.
 class TreeBuilder {
 public:
-  explicit TreeBuilder(std::uint32_t features) : features_(features) {}
+  TreeBuilder(std::uint32_t features, int kind) : features_(features), kind_(static_cast<WeightKind>(kind)) {
+    if (kind < 0 || kind > 2) throw nb::value_error("unknown kind of weights");
+  }
 
   std::uint64_t measure_columns(const U32& child_start, const In<std::int64_t>& start, const In<std::int32_t>& feature,
                                 const F32& weight, const U32& column_of, const Out<std::uint64_t>& thread_start,
@@ -48,6 +52,33 @@ public:
       throw nb::value_error("wrong size");
     const nb::gil_scoped_release released;
     return with_builder([&](const auto& builder) { return builder.fill(current_, view(words), workers); });
+  }
+
+  // After filling: the rows of the layer, and how many of them have no weights.
+  std::uint64_t rows() const { return current_.feature.size(); }
+  std::uint64_t empty_rows() const { return current_.empty; }
+
+  // After filling: the scale of each chunk of the layer.
+  void scales(const Out<float>& scale) const {
+    if (scale.shape(0) != current_.scale.size()) throw nb::value_error("wrong size");
+    std::copy(current_.scale.begin(), current_.scale.end(), scale.data());
+  }
+
+  // Takes over the rows of builders that have come to the same layer in neighbouring parts of the tree, left to right:
+  // how a tree is built that does not fit in memory.
+  void join(const std::vector<TreeBuilder*>& parts) {
+    current_ = {};
+    current_.row_start = current_.word_start = {0};
+    for (TreeBuilder* part : parts) {
+      const LayerRows rows = std::move(part->current_);
+      const std::uint64_t row = current_.row_start.back(), word = current_.word_start.back();
+      for (std::size_t i = 1; i < rows.row_start.size(); ++i) {
+        current_.row_start.push_back(row + rows.row_start[i]);
+        current_.word_start.push_back(word + rows.word_start[i]);
+      }
+      current_.feature.insert(current_.feature.end(), rows.feature.begin(), rows.feature.end());
+      current_.offset.insert(current_.offset.end(), rows.offset.begin(), rows.offset.end());
+    }
   }
 
   // After the top layer: for each feature the place of its record.
@@ -80,8 +111,8 @@ private:
   }
 
   template <class Use> bool with_builder(Use&& use) const {
-    return std::visit([&](const auto& source) { return use(LayerBuilder(shape_, source, below_.get(), features_)); },
-                      source_);
+    return std::visit(
+        [&](const auto& source) { return use(LayerBuilder(shape_, source, below_.get(), features_, kind_)); }, source_);
   }
 
   template <class... Arrays> void keep(const Arrays&... arrays) {
@@ -89,6 +120,7 @@ private:
   }
 
   std::uint32_t features_;
+  WeightKind kind_;
   LayerShape shape_;
   std::variant<ColumnSource, ChunkSource> source_;
   std::vector<std::shared_ptr<void>> owners_; // keeps the arrays of shape_ and source_
@@ -165,7 +197,7 @@ private:
 
 void bind_layouts(nb::module_& m) {
   nb::class_<TreeBuilder>(m, "TreeBuilder", "Threads a tree from the bottom up: measure a layer, fill it, go on above.")
-      .def(nb::init<std::uint32_t>(), nb::arg("features"))
+      .def(nb::init<std::uint32_t, int>(), nb::arg("features"), nb::arg("kind") = 0)
       .def("measure_columns", &TreeBuilder::measure_columns, nb::arg("child_start"), nb::arg("start"),
            nb::arg("feature"), nb::arg("weight"), nb::arg("column_of"), nb::arg("thread_start"), nb::arg("threads"),
            "Sizes a layer's chunks; the number of words to allocate, or 0 when a chunk is too large.")
@@ -173,6 +205,10 @@ void bind_layouts(nb::module_& m) {
            nb::arg("word_start"), nb::arg("feature"), nb::arg("offset"), nb::arg("words"), nb::arg("thread_start"),
            nb::arg("threads"), "The same from chunks; 0 also when they are damaged.")
       .def("fill", &TreeBuilder::fill, nb::arg("words"), nb::arg("threads"))
+      .def("scales", &TreeBuilder::scales, nb::arg("scale"))
+      .def("join", &TreeBuilder::join, nb::arg("parts"))
+      .def("rows", &TreeBuilder::rows)
+      .def("empty_rows", &TreeBuilder::empty_rows)
       .def("root", &TreeBuilder::root, nb::arg("root"));
   nb::class_<TreeReader>(m, "TreeReader", "Reads a threaded tree from the top down. Every method: false for damage.")
       .def(nb::init<PyForest&, std::uint32_t>(), nb::keep_alive<1, 2>(), nb::arg("forest"), nb::arg("tree"))

@@ -22,10 +22,26 @@ constexpr std::array<std::array<std::uint8_t, 8>, 256> spread_table() {
 }
 alignas(64) constexpr auto kSpread = spread_table();
 
-template <int lanes>
-inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t masks,
-                                      const Placed* rows, std::uint32_t count, float* z) noexcept {
+// Eight weights from `packed` on, each in the lane of its bit, zeros between them.
+template <WeightKind kind> inline __m256 spread_weights(const std::uint8_t* packed, std::uint32_t byte, __m256 scale) {
   const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  const __m256i here = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(byte)), bit), bit);
+  const __m128i from = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSpread[byte].data()));
+  if constexpr (kind == WeightKind::u8) {
+    const __m128i codes = _mm_shuffle_epi8(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(packed)), from);
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_and_si256(_mm256_cvtepi8_epi32(codes), here)), scale);
+  }
+  const __m256 weights = kind == WeightKind::f16
+                             ? _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(packed)))
+                             : _mm256_loadu_ps(reinterpret_cast<const float*>(packed));
+  return _mm256_and_ps(_mm256_permutevar8x32_ps(weights, _mm256_cvtepu8_epi32(from)), _mm256_castsi256_ps(here));
+}
+
+template <WeightKind kind, int lanes>
+inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t masks,
+                                      float scale, const Placed* rows, std::uint32_t count, float* z) noexcept {
+  constexpr int bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
+  const __m256 scales = _mm256_set1_ps(scale);
   __m256 sum[lanes];
   for (int g = 0; g < lanes; ++g) sum[g] = _mm256_setzero_ps();
   std::int64_t read = 0;
@@ -34,19 +50,14 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
     if (at >= word_count) return -1;
     const std::uint32_t* record = words + at;
     const std::uint32_t mask = *record;
-    const auto* weight = reinterpret_cast<const float*>(record + masks);
+    const auto* packed = reinterpret_cast<const std::uint8_t*>(record + masks);
     const __m256 value = _mm256_set1_ps(rows[i].value);
     for (int g = 0; g < lanes; ++g) {
       const std::uint32_t byte = (mask >> (8 * g)) & 255;
-      const __m256i from =
-          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSpread[byte].data())));
-      const __m256 packed = _mm256_loadu_ps(weight);
-      const __m256i here = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(byte)), bit), bit);
-      const __m256 spread = _mm256_and_ps(_mm256_permutevar8x32_ps(packed, from), _mm256_castsi256_ps(here));
-      sum[g] = _mm256_add_ps(sum[g], _mm256_mul_ps(value, spread));
-      weight += std::popcount(byte);
+      sum[g] = _mm256_add_ps(sum[g], _mm256_mul_ps(value, spread_weights<kind>(packed, byte, scales)));
+      packed += bytes * std::popcount(byte);
     }
-    read += reinterpret_cast<const std::uint32_t*>(weight) - record;
+    read += static_cast<std::int64_t>(masks + weight_words(kind, static_cast<std::uint64_t>(std::popcount(mask))));
   }
   for (int g = 0; g < lanes; ++g) _mm256_storeu_ps(z + 8 * g, sum[g]);
   return read;

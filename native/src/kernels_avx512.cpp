@@ -6,10 +6,23 @@
 namespace beamwood {
 namespace {
 
-template <int lanes>
+// Sixteen weights from `packed` on, each in the lane of its bit, zeros between them.
+template <WeightKind kind> inline __m512 spread_weights(const std::uint8_t* packed, __mmask16 lanes, __m512 scale) {
+  if constexpr (kind == WeightKind::u8) {
+    const __m512i codes = _mm512_maskz_cvtepi8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(packed)));
+    return _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_expand_epi32(lanes, codes)), scale);
+  }
+  if constexpr (kind == WeightKind::f16)
+    return _mm512_maskz_expand_ps(
+        lanes, _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(packed))));
+  return _mm512_maskz_expandloadu_ps(lanes, reinterpret_cast<const float*>(packed));
+}
+
+template <WeightKind kind, int lanes>
 inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t masks,
-                                      const Placed* rows, std::uint32_t count, float* z) noexcept {
-  constexpr int groups = (lanes + 1) / 2;
+                                      float scale, const Placed* rows, std::uint32_t count, float* z) noexcept {
+  constexpr int groups = (lanes + 1) / 2, bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
+  const __m512 scales = _mm512_set1_ps(scale);
   __m512 sum[groups];
   for (int g = 0; g < groups; ++g) sum[g] = _mm512_setzero_ps();
   std::int64_t read = 0;
@@ -18,15 +31,14 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
     if (at >= word_count) return -1;
     const std::uint32_t* record = words + at;
     const std::uint32_t mask = *record;
-    const auto* weight = reinterpret_cast<const float*>(record + masks);
+    const auto* packed = reinterpret_cast<const std::uint8_t*>(record + masks);
     const __m512 value = _mm512_set1_ps(rows[i].value);
     for (int g = 0; g < groups; ++g) {
       const auto half = static_cast<__mmask16>(mask >> (16 * g));
-      const __m512 spread = _mm512_maskz_expandloadu_ps(half, weight);
-      sum[g] = _mm512_add_ps(sum[g], _mm512_mul_ps(value, spread));
-      weight += std::popcount(static_cast<std::uint32_t>(half));
+      sum[g] = _mm512_add_ps(sum[g], _mm512_mul_ps(value, spread_weights<kind>(packed, half, scales)));
+      packed += bytes * std::popcount(static_cast<std::uint32_t>(half));
     }
-    read += reinterpret_cast<const std::uint32_t*>(weight) - record;
+    read += static_cast<std::int64_t>(masks + weight_words(kind, static_cast<std::uint64_t>(std::popcount(mask))));
   }
   for (int g = 0; g < groups; ++g) _mm512_storeu_ps(z + 16 * g, sum[g]);
   return read;

@@ -4,19 +4,20 @@
 namespace beamwood {
 namespace {
 
-template <int lanes>
+template <WeightKind kind, int lanes>
 inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t masks,
-                                      const Placed* rows, std::uint32_t count, float* z) noexcept {
+                                      float scale, const Placed* rows, std::uint32_t count, float* z) noexcept {
   for (std::uint32_t i = 0; i < kMaskWidth; ++i) z[i] = 0.0f;
   std::int64_t read = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t at = rows[i].offset;
     if (at >= word_count) return -1;
     const std::uint32_t* record = words + at;
-    const auto* weight = reinterpret_cast<const float*>(record + masks);
     const float value = rows[i].value;
-    for (std::uint32_t mask = *record; mask != 0; mask &= mask - 1) z[std::countr_zero(mask)] += value * *weight++;
-    read += masks + static_cast<std::uint32_t>(std::popcount(*record));
+    std::uint64_t n = 0;
+    for (std::uint32_t mask = *record; mask != 0; mask &= mask - 1)
+      z[std::countr_zero(mask)] += value * decode({kind, scale}, record + masks, n++);
+    read += static_cast<std::int64_t>(masks + weight_words(kind, n));
   }
   return read;
 }

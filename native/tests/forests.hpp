@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "beamwood/exact.hpp"
+#include "beamwood/filtered.hpp"
 #include "beamwood/layer_build.hpp"
+#include "beamwood/node.hpp"
 #include "beamwood/thread_read.hpp"
 #include "check.hpp"
 
@@ -38,6 +39,25 @@ struct Plan {
   bool bias = true;
   Activation activation{ActivationKind::sigmoid, 1, Path::product};
 };
+
+inline Plan random_plan(Random& random) {
+  constexpr Activation kinds[] = {
+      {ActivationKind::sigmoid, 1, Path::product},        {ActivationKind::hinge, 3, Path::product},
+      {ActivationKind::log_sigmoid, 1, Path::sum},        {ActivationKind::log_hinge, 2, Path::log_exp},
+      {ActivationKind::log_sigmoid, 1, Path::log_exp},    {ActivationKind::identity, 1, Path::last},
+      {ActivationKind::log_hinge, 2, Path::log_exp, 0.9f}};
+  Plan plan;
+  plan.features = random.between(1, 60);
+  plan.layers = random.between(1, 4);
+  plan.most_width = random.chance(0.2) ? 40 : random.between(1, 9);
+  if (plan.most_width == 40) plan.layers = std::min(plan.layers, 2u);
+  plan.density = random.chance(0.2) ? 0.02 : 0.3;
+  plan.early_leaves = random.chance(0.5) ? 0.0 : 0.3;
+  plan.bias = random.chance(0.7);
+  plan.trees = random.chance(0.3) ? random.between(2, 3) : 1;
+  plan.activation = kinds[random.below(std::size(kinds))];
+  return plan;
+}
 
 inline PlainTree plain_tree(Random& random, const Plan& plan, std::uint32_t& labels) {
   PlainTree tree;
@@ -131,13 +151,14 @@ struct OwnedLayer {
   std::vector<std::uint32_t> child_start, label, feature, offset, words, index, column_feature, column_index, threads,
       root;
   std::vector<std::uint64_t> row_start, word_start, column_start, thread_start;
-  std::vector<float> bias, column_weight;
+  std::vector<float> bias, column_weight, scale;
+  WeightKind kind = WeightKind::f32; // of the threads
 
   LayerShape shape() const { return {nodes, child_start, label, bias}; }
   ChunkWeights chunks() const { return {row_start, word_start, feature, offset, words, index}; }
   ChunkSource source(std::uint32_t features) const { return {chunks(), features}; }
   ColumnWeights columns() const { return {column_start, column_feature, column_weight, column_index}; }
-  ThreadedWeights threaded() const { return {thread_start, threads, root}; }
+  ThreadedWeights threaded() const { return {thread_start, threads, root, kind, scale}; }
 };
 
 inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, unsigned threads = 1) {
@@ -181,7 +202,7 @@ inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, u
     const ChunkSource source = own.source(features);
     const LayerRows* const beneath = l + 1 == tree.size() ? nullptr : &below;
     if (beneath && beneath->row_start.size() != shape.nodes + std::size_t{1}) return false;
-    const LayerBuilder builder(shape, source, beneath, features);
+    const LayerBuilder builder(shape, source, beneath, features, own.kind);
     rows = {};
     if (!builder.measure(rows, Workers{count})) return false;
     own.threads.assign(rows.word_start.back() + kTailWords, 7);
@@ -189,6 +210,7 @@ inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, u
     if (!builder.fill(rows, own.threads, Workers{count})) return false;
     own.thread_start.resize(rows.word_start.size());
     rows.thread_starts(shape, beneath, own.thread_start);
+    own.scale = rows.scale;
     below = std::move(rows);
   }
   tree[0].root.assign(features, kNoRow);
@@ -222,11 +244,12 @@ struct OwnedForest {
   Activation activation;
   std::vector<std::vector<OwnedLayer>> trees;
 
-  explicit OwnedForest(const PlainForest& plain)
+  explicit OwnedForest(const PlainForest& plain, WeightKind kind = WeightKind::f32)
       : features(plain.features), labels(plain.labels), activation(plain.activation) {
     for (const PlainTree& tree : plain.trees) {
       auto& layers = trees.emplace_back();
       for (const PlainLayer& layer : tree) layers.push_back(owned_layer(layer, features));
+      for (OwnedLayer& layer : layers) layer.kind = kind;
       CHECK(thread_tree(layers, features));
     }
   }

@@ -19,6 +19,7 @@ Array = npt.NDArray[Any]
 Sections = dict[str, Array]  # the arrays of a model by name; one that is not there is empty
 
 NO_LABEL = np.uint32(0xFFFFFFFF)
+WEIGHTS = ("f32", "f16", "u8")  # as they are, as halves, as bytes with a scale for each chunk
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,9 @@ class Placed:
     what: str  # its name in messages
 
 
-def build_tree(layers: Sequence[Layer], tree: int, features: int, threads: int) -> tuple[Sections, TreeSize, int]:
+def build_tree(
+    layers: Sequence[Layer], tree: int, features: int, threads: int, weights: str = "f32"
+) -> tuple[Sections, TreeSize, int]:
     """The arrays of one tree, its size, and its number of labels."""
     if not layers:
         raise DataError("A tree needs at least one layer; the list of layers is empty.")
@@ -70,7 +73,7 @@ def build_tree(layers: Sequence[Layer], tree: int, features: int, threads: int) 
         position_above[order] = np.arange(len(order))
         nodes_above = len(order)
         all_labels.append(label[order])
-    sections |= threads_of(placed, tree, features, threads)
+    sections |= threads_of(placed, tree, features, threads, weights)
     leaf_of_label, count = index_of_leaves(all_labels, "the tree" if tree == 0 else f"tree {tree}")
     sections[f"tree{tree}/leaf_of_label"] = leaf_of_label
     size = TreeSize(tuple(len(one.order) for one in placed), tuple(one.columns.nnz for one in placed))
@@ -155,10 +158,10 @@ def check_children(label: Array, below: Layer | None, what: str) -> None:
         )
 
 
-def threads_of(placed: Sequence[Placed], tree: int, features: int, threads: int) -> Sections:
+def threads_of(placed: Sequence[Placed], tree: int, features: int, threads: int, weights: str) -> Sections:
     """The threaded layout of a tree, from the bottom up, for rows point to rows below them."""
     sections: Sections = {}
-    builder = _core.TreeBuilder(features)
+    builder = _core.TreeBuilder(features, WEIGHTS.index(weights))
     for depth in reversed(range(len(placed))):
         one = placed[depth]
         start = np.empty(len(one.child_start), np.uint64)
@@ -177,6 +180,9 @@ def threads_of(placed: Sequence[Placed], tree: int, features: int, threads: int)
         builder.fill(words, threads)
         sections[layer_name(tree, depth, "thread_start")] = start
         sections[layer_name(tree, depth, "threads")] = words
+        if weights == "u8":
+            scale = sections[layer_name(tree, depth, "scale")] = np.empty(len(start) - 1, np.float32)
+            builder.scales(scale)
     sections[layer_name(tree, 0, "root")] = root_of(builder, features)
     return sections
 
@@ -190,7 +196,7 @@ def root_of(builder: Any, features: int) -> Array:
 
 def threads_of_chunks(sections: Sections, tree: int, size: TreeSize, features: int, threads: int) -> Sections:
     """The same from the chunks that files of format 1 hold."""
-    fields = {name: np.uint32 for name in ("child_start", "row_start", "word_start", "feature", "offset", "words")}
+    fields = dict.fromkeys(("child_start", "row_start", "word_start", "feature", "offset", "words"), np.uint32)
     fields |= {"row_start": np.uint64, "word_start": np.uint64}
     made: Sections = {}
     builder = _core.TreeBuilder(features)
@@ -199,7 +205,7 @@ def threads_of_chunks(sections: Sections, tree: int, size: TreeSize, features: i
         start = np.empty(len(given[0]), np.uint64)
         sound = [array.dtype for array in given] == [np.dtype(kind) for kind in fields.values()]
         try:
-            words = np.empty(builder.measure_chunks(*given, start, threads) if sound else 0, np.uint32)
+            words = np.empty(builder.measure_chunks(*[*given, start, threads]) if sound else 0, np.uint32)
             sound = words.size > 0 and builder.fill(words, threads)
         except (TypeError, ValueError):
             sound = False

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.activations import Activation
-from beamwood.build import TreeSize, chunks_of, columns_of, hash_index, layer_name
+from beamwood.build import WEIGHTS, TreeSize, chunks_of, columns_of, hash_index, layer_name
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.rows import as_csr
 
@@ -179,7 +179,8 @@ def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
 
 _SHAPE = (("child_start", "u32"), ("label", "u32"), ("bias", "f32"))
 _THREADS = (("thread_start", "u64"), ("threads", "u32"), ("root", "u32"))
-WEIGHT_FIELDS = frozenset(field for field, _ in _THREADS)
+_SCALE = (("scale", "f32"),)
+WEIGHT_FIELDS = frozenset(field for field, _ in (*_THREADS, *_SCALE))
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,7 @@ class Parts:
     features: int
     labels: int
     activation: Activation
+    weights: str
     unit_rows: bool
 
     def get(self, tree: int, layer: int, fields: tuple[tuple[str, str], ...]) -> list[Array]:
@@ -219,7 +221,8 @@ def threaded_forest(parts: Parts) -> Any:
     forest = parts.empty_forest("threaded")
     for tree, layer, nodes in parts.each_layer():
         forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
-        forest.set_threads(*parts.get(tree, layer, _THREADS))
+        kind = WEIGHTS.index(parts.weights)
+        forest.set_threads(*parts.get(tree, layer, _THREADS), kind, *parts.get(tree, layer, _SCALE))
     for tree, size in enumerate(parts.trees):
         if layer_name(tree, len(size.nodes) - 1, "label") not in parts.sections:
             raise ValueError(f"the last layer of tree {tree} has no labels")

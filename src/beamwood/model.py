@@ -122,6 +122,11 @@ class Model:
         sizes: list[TreeSize] = []
         for number, model in enumerate(models):
             shape = model._shape
+            if shape.weights != first.weights:
+                raise DataError(
+                    f"Model {number} has {shape.weights} weights, model 0 has {first.weights}. Compress the ensemble "
+                    "after it is made, or all of its models alike."
+                )
             if _must_agree(shape) != _must_agree(first):
                 raise DataError(
                     f"Model {number} has {shape.features:,} features, {shape.labels:,} labels and activation "
@@ -161,7 +166,7 @@ class Model:
             sections |= arrays
             sizes.append(size)
         sections |= string_sections(names, keys, labels)
-        shape = Shape(features, labels, activation, tuple(sizes), settings, bool(unit_rows))
+        shape = Shape(features, labels, activation, tuple(sizes), settings, unit_rows=bool(unit_rows))
         return cls(shape, sections, report=report)
 
     def layers(self, tree: int = 0) -> list[Layer]:
@@ -178,8 +183,27 @@ class Model:
         from beamwood import __version__
 
         arrays = {name: array for name, array in sorted(self._sections.items()) if array.size}
-        described = {"version": __version__, "requires": self._shape.requires(), "model": self._shape.describe()}
-        store.save(path, arrays, described)
+        description = {"version": __version__, "model": self._shape.describe()}
+        store.save(path, arrays, description | store.requirements(self._shape.weights, self._shape.requires()))
+
+    def compress(
+        self,
+        weights: str = "u8",
+        *,
+        top: int | None = None,
+        threshold: float | None = None,
+        measure: tuple[Any, Any] | None = None,
+    ) -> Model:
+        """A smaller model whose `report` says what that cost: bytes, errors of weights and, measured, precision.
+
+        weights: "f16" (half the bits), "u8" (a quarter, in steps of a scale for each chunk) or "f32" (as they are).
+        top: keep so many of the largest weights of each node. threshold: drop weights smaller than this.
+        measure: a pair (X, Y) of queries and their true labels to measure precision on, before and after.
+        The new weights are definite numbers: every engine gives the same bits on them.
+        """
+        from beamwood.compress import compressed
+
+        return compressed(self, weights, top, threshold, measure)
 
     def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
@@ -343,7 +367,7 @@ class Model:
             raise SettingsError(f"filter={filter!r:.80}. A filter made by model.filter(allow=…, deny=…) is wanted.")
         if not filter.made_for(self._leaves()):
             raise SettingsError("The filter was made by another model. Make one with this model's filter(…).")
-        return filter.native
+        return filter._native
 
     def _leaves(self) -> tuple[Any, ...]:
         return tuple(self._sections[f"tree{tree}/leaf_of_label"] for tree in range(len(self._shape.trees)))
@@ -437,6 +461,25 @@ class Model:
         shape = replace(self._shape, text=text.settings())
         return Model(shape, sections, self._engine, self.report, self._forests)
 
+    def with_rows_of_label(self, counts: Any) -> Model:
+        """The same model, with the number of training rows that have each label."""
+        counts = np.asarray(counts)
+        if counts.shape != (self._shape.labels,) or counts.dtype.kind not in "iu" or counts.min(initial=0) < 0:
+            raise DataError(
+                f"The rows of each label are an array of shape {counts.shape} and dtype {counts.dtype}. One count for "
+                f"each of {self._shape.labels:,} labels is wanted."
+            )
+        sections = self._sections | {"rows_of_label": counts.astype(np.uint32)}
+        return Model(self._shape, sections, self._engine, self.report)
+
+    @property
+    def rows_of_label(self) -> npt.NDArray[np.uint32] | None:
+        """How many training rows had each label, where the model knows."""
+        counts = self._sections.get("rows_of_label")
+        if counts is not None and (counts.shape != (self._shape.labels,) or counts.dtype != np.uint32):
+            raise FormatError("The model is damaged: its counts of rows do not fit its labels. Get a fresh copy.")
+        return counts
+
     @property
     def text(self) -> FittedText | None:
         """The text features the model was trained with, if it was trained from text."""
@@ -505,6 +548,7 @@ class Model:
             "nodes": [list(tree.nodes) for tree in self._shape.trees],
             "nonzeros": nonzeros,
             "bytes": sum(sizes.values()),
+            "kind_of_weights": self._shape.weights,
             "bytes_of_weights": weights,
             "bytes_a_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,
@@ -527,7 +571,8 @@ class Model:
 
 def parts_of(shape: Shape, sections: Sections) -> Parts:
     """What a native forest is made from."""
-    return Parts(sections, shape.trees, shape.features, shape.labels, shape.activation, shape.unit_rows)
+    form = (shape.activation, shape.weights, shape.unit_rows)
+    return Parts(sections, shape.trees, shape.features, shape.labels, *form)
 
 
 def _must_agree(shape: Shape) -> tuple[Any, ...]:

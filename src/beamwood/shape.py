@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from beamwood.activations import Activation
-from beamwood.build import TreeSize
+from beamwood.build import WEIGHTS, TreeSize
 from beamwood.errors import FormatError
 
 
@@ -19,8 +19,9 @@ class Shape:
     activation: Activation
     trees: tuple[TreeSize, ...]
     settings: dict[str, Any] = field(default_factory=dict)
-    unit_rows: bool = False  # rows are divided by their length before anything else
     text: dict[str, Any] | None = None  # how texts become features; the vocabulary is among the arrays
+    weights: str = "f32"  # how they are stored, one of build.WEIGHTS
+    unit_rows: bool = False  # rows are divided by their length before anything else
 
     def describe(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -34,6 +35,7 @@ class Shape:
             "trees": [{"nodes": list(tree.nodes), "nonzeros": list(tree.nonzeros)} for tree in self.trees],
             "settings": self.settings,
             "text": self.text,
+            **({} if self.weights == "f32" else {"weights": self.weights}),
         }
 
     def requires(self) -> list[str]:
@@ -56,8 +58,9 @@ class Shape:
                 activation,
                 trees,
                 dict(model["settings"]),
-                model.get("unit_rows") is True,
                 model["text"],
+                WEIGHTS[WEIGHTS.index(model.get("weights", "f32"))],
+                model.get("unit_rows") is True,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None

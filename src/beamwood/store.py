@@ -12,7 +12,7 @@ import json
 import mmap
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,10 @@ Array = npt.NDArray[Any]
 
 FORMAT_VERSION = 2
 REQUIRED = ["threads-1"]  # what a reader of our files must know
-KNOWN_FEATURES = frozenset({"chunk-1", "threads-1", "discount-1", "unit-rows-1"})  # what this version can read
+COMPACT = "compact-1"  # weights of 16 or 8 bits
+KNOWN_FEATURES = frozenset({"chunk-1", "threads-1", COMPACT, "discount-1", "unit-rows-1"})  # what this version can read
 ALIGNMENT = 64
+RESERVED = 1 << 16  # bytes that a file written piece by piece keeps free for its header
 MAX_HEADER = 100_000_000  # safetensors' own limit
 _ZERO_HASH = "0" * 16
 _DTYPES = {
@@ -45,6 +47,29 @@ _ADVICE = "Get a fresh copy of the file, or save the model again."
 
 def save(path: str | os.PathLike[str], arrays: dict[str, Array], description: dict[str, Any]) -> None:
     """Writes a model file: a reader sees the old file or the new one, never a piece."""
+    target = checked_target(path)
+    header, padding = header_of(arrays, description)
+    with disk_errors(target, sum(array.nbytes for array in arrays.values())), draft_beside(target) as draft:
+        draft.write(len(header).to_bytes(8, "little") + header)
+        for name, array in arrays.items():
+            draft.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+            draft.write(bytes(padding[name]))
+
+
+@contextlib.contextmanager
+def disk_errors(target: Path, size: int) -> Iterator[None]:
+    """What the system says when a file cannot be written, with what to do."""
+    try:
+        yield
+    except OSError as error:
+        hint = f"Free {size:,} bytes there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Check the folder"
+        raise FormatError(
+            f"Cannot write {target}: {error.strerror}. {hint} and save again; what was there before is untouched."
+        ) from error
+
+
+def checked_target(path: str | os.PathLike[str]) -> Path:
+    """A path that a model file can be written to."""
     target = checked_path(path)
     if target.is_dir():
         raise FormatError(f"{target} is a folder. Give the name of a file, for example {target / 'model.bw'}.")
@@ -52,19 +77,12 @@ def save(path: str | os.PathLike[str], arrays: dict[str, Array], description: di
         raise FormatError(f"{target} is not a regular file, and a model cannot be streamed. Give the name of a file.")
     if not target.parent.is_dir():
         raise FormatError(f"The folder {target.parent} does not exist. Make it first.")
-    header, padding = header_of(arrays, description)
-    try:
-        with draft_beside(target) as draft:
-            draft.write(len(header).to_bytes(8, "little") + header)
-            for name, array in arrays.items():
-                draft.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-                draft.write(bytes(padding[name]))
-    except OSError as error:
-        size = sum(array.nbytes for array in arrays.values())
-        hint = f"Free {size:,} bytes there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Check the folder"
-        raise FormatError(
-            f"Cannot write {target}: {error.strerror}. {hint} and save again; what was there before is untouched."
-        ) from error
+    return target
+
+
+def requirements(weights: str, more: Sequence[str] = ()) -> dict[str, Any]:
+    """The part of a description that says what a reader must know."""
+    return {"requires": [*REQUIRED, *([] if weights == "f32" else [COMPACT]), *more]}
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
@@ -98,8 +116,11 @@ def draft_beside(target: Path) -> Iterator[Any]:
         os.close(folder)
 
 
-def header_of(arrays: dict[str, Array], description: dict[str, Any]) -> tuple[bytes, dict[str, int]]:
-    """The JSON header, filled up so that arrays start aligned, and the padding that follows each array."""
+def header_of(arrays: dict[str, Array], description: dict[str, Any], room: int = 0) -> tuple[bytes, dict[str, int]]:
+    """The JSON header, filled up so that arrays start aligned, and the padding that follows each array.
+
+    room: where arrays begin if that is known already.
+    """
     entries: dict[str, Any] = {}
     padding: dict[str, int] = {}
     at = 0
@@ -111,15 +132,36 @@ def header_of(arrays: dict[str, Array], description: dict[str, Any]) -> tuple[by
         if padding[name]:
             entries[f"_pad/{number}"] = {"dtype": "U8", "shape": [padding[name]], "data_offsets": [end, at]}
     checks = {name: f"{hash_of(array):016x}" for name, array in arrays.items()}
-    requires = [*REQUIRED, *description.get("requires", ())]
-    meta = {"format": FORMAT_VERSION, **description, "requires": requires, "xxh3": checks, "header": _ZERO_HASH}
+    meta = {"format": FORMAT_VERSION, "requires": REQUIRED, **description, "xxh3": checks, "header": _ZERO_HASH}
 
     def render() -> bytes:
         text = json.dumps({"__metadata__": {"beamwood": json.dumps(meta)}, **entries}, separators=(",", ":")).encode()
-        return text + b" " * (-(len(text) + 8) % ALIGNMENT)
+        return text + b" " * max(-(len(text) + 8) % ALIGNMENT, room - 8 - len(text))
 
     meta["header"] = f"{hash_of(np.frombuffer(render(), np.uint8)):016x}"
     return render(), padding
+
+
+def dtype_name(dtype: Any) -> str:
+    """What safetensors calls a dtype."""
+    return _NAMES[np.dtype(dtype)]
+
+
+def write_header(draft: Any, places: dict[str, tuple[str, int]], description: dict[str, Any]) -> None:
+    """Completes a file whose arrays (dtype and length, in this order) were written from RESERVED on, each padded."""
+    draft.flush()
+    buffer = np.frombuffer(mmap.mmap(draft.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+    arrays: dict[str, Array] = {}
+    at = RESERVED
+    for name, (dtype, count) in places.items():
+        size = count * np.dtype(_DTYPES[dtype]).itemsize
+        arrays[name] = buffer[at : at + size].view(_DTYPES[dtype])
+        at += size + -size % ALIGNMENT
+    header, _ = header_of(arrays, description, RESERVED)
+    if len(header) + 8 != RESERVED:
+        raise FormatError(f"The description of the model takes {len(header):,} bytes; {RESERVED:,} are reserved.")
+    draft.seek(0)
+    draft.write(len(header).to_bytes(8, "little") + header)
 
 
 def hash_of(array: Array) -> int:

@@ -71,7 +71,7 @@ private:
       const std::uint32_t found = match(*block.query, chunk.support, matcher);
       place(chunk, found);
       const std::int64_t words =
-          kernels.accumulate(chunk.words, chunk.word_count, siblings.width, 1, rows_.data(), found, sums_.data());
+          kernels.accumulate(chunk.words, chunk.word_count, siblings.width, 1, {}, rows_.data(), found, sums_.data());
       if (words < 0) {
         sound = false;
         break;

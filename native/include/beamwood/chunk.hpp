@@ -58,7 +58,7 @@ struct ChunkSource {
     for (std::uint32_t row = 0; sound && row < chunk.support.count; ++row) {
       const std::uint32_t f = chunk.support.feature[row];
       sound = f < features && beamwood::each_weight(
-                                  chunk.words, chunk.word_count, chunk.offset[row], siblings.width, 1,
+                                  chunk.words, chunk.word_count, chunk.offset[row], siblings.width, 1, {},
                                   [&](std::uint32_t child, float w) { visit(f, child, w); });
     }
     return sound;

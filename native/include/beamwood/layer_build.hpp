@@ -10,10 +10,12 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "beamwood/feature_numbers.hpp"
 #include "beamwood/parallel.hpp"
 #include "beamwood/record.hpp"
 #include "beamwood/thread.hpp"
@@ -43,6 +45,8 @@ struct ColumnSource {
 struct LayerRows {
   std::vector<std::uint64_t> row_start, word_start; // chunks + 1 each
   std::vector<std::uint32_t> feature, offset;
+  std::vector<float> scale; // a chunk
+  std::uint64_t empty = 0;  // rows without weights
 
   // What `threads` of a layer begins with: see ThreadedWeights.
   void thread_starts(const LayerShape& shape, const LayerRows* below, std::span<std::uint64_t> out) const;
@@ -70,22 +74,32 @@ inline void LayerRows::thread_starts(const LayerShape& shape, const LayerRows* b
 template <class Source> class LayerBuilder {
 public:
   // below: the rows of the layer beneath; null where chunks are not threaded (the last layer, the chunk layout).
-  LayerBuilder(const LayerShape& shape, const Source& source, const LayerRows* below, std::uint32_t dimension)
-      : shape_(shape), source_(source), below_(below), dimension_(dimension), masks_(below ? 2 : 1) {}
+  LayerBuilder(const LayerShape& shape, const Source& source, const LayerRows* below, std::uint32_t dimension,
+               WeightKind kind = WeightKind::f32)
+      : shape_(shape), source_(source), below_(below), dimension_(dimension), masks_(below ? 2 : 1), kind_(kind) {}
 
   // Finds rows and sizes. False: the source is damaged or a chunk outgrows 32-bit offsets.
   bool measure(LayerRows& rows, const Workers& workers) const {
     const std::size_t parents = shape_.parents();
     rows.row_start.assign(parents + 1, 0);
     rows.word_start.assign(parents + 1, 0);
+    rows.scale.assign(parents, 1.0f);
+    std::atomic<std::uint64_t> empty{0};
     const bool sound = each_chunk(workers, [&](std::uint32_t parent, const Siblings& siblings, Scratch& scratch) {
       std::uint64_t words = 0;
       const bool narrow = narrow_offsets(below_, siblings);
-      for (const std::uint32_t f : scratch.touched) words += size_of(siblings.width, scratch.row[f], narrow);
-      rows.row_start[parent + 1] = scratch.touched.size();
+      std::uint64_t without = 0;
+      for (const Row& row : scratch.row) {
+        words += size_of(siblings.width, row, narrow);
+        without += row.weights == 0;
+      }
+      empty += without;
+      rows.row_start[parent + 1] = scratch.row.size();
       rows.word_start[parent + 1] = words;
+      rows.scale[parent] = scale_for(scratch.largest);
       return words < kNoRow;
     });
+    rows.empty = empty;
     for (std::size_t i = 1; i <= parents; ++i) {
       rows.row_start[i] += rows.row_start[i - 1];
       rows.word_start[i] += rows.word_start[i - 1];
@@ -99,15 +113,18 @@ public:
     rows.offset.resize(rows.row_start.back());
     std::fill(words.end() - kTailWords, words.end(), 0u);
     return each_chunk(workers, [&](std::uint32_t parent, const Siblings& siblings, Scratch& scratch) {
-      std::sort(scratch.touched.begin(), scratch.touched.end());
+      const auto features = scratch.number.features();
+      scratch.order.clear();
+      for (std::uint32_t n = 0; n < features.size(); ++n) scratch.order.push_back(std::uint64_t{features[n]} << 32 | n);
+      std::sort(scratch.order.begin(), scratch.order.end());
       const bool narrow = narrow_offsets(below_, siblings);
       std::uint32_t* const base = words.data() + rows.word_start[parent];
       std::uint64_t row = rows.row_start[parent];
       std::uint32_t at = 0;
-      for (const std::uint32_t f : scratch.touched) {
-        rows.feature[row] = f;
+      for (const std::uint64_t key : scratch.order) {
+        rows.feature[row] = static_cast<std::uint32_t>(key >> 32);
         rows.offset[row++] = at;
-        Row& own = scratch.row[f];
+        Row& own = scratch.row[static_cast<std::uint32_t>(key)];
         own.at = at;
         const std::uint64_t size = size_of(siblings.width, own, narrow);
         std::fill_n(base + at, size, 0u);
@@ -115,7 +132,7 @@ public:
         at += static_cast<std::uint32_t>(size);
         own.weights = own.children = 0; // from here on: written so far
       }
-      if (!write_weights(parent, siblings, scratch, base)) return false;
+      if (!write_weights(parent, siblings, {kind_, rows.scale[parent]}, scratch, base)) return false;
       write_offsets(siblings, scratch, base, narrow);
       return true;
     });
@@ -126,12 +143,14 @@ private:
     std::uint32_t weights = 0, children = 0, at = 0;
   };
   struct Scratch {
-    std::vector<Row> row; // a feature
-    std::vector<std::uint32_t> touched;
+    FeatureNumbers number;
+    std::vector<Row> row;             // by number
+    std::vector<std::uint64_t> order; // feature << 32 | number, rising
+    float largest = 0;                // size of a weight of the chunk
   };
 
   std::uint64_t size_of(std::uint32_t width, const Row& row, bool narrow) const noexcept {
-    return record_words(width, masks_, row.weights, row.children) + offset_words(narrow, row.children);
+    return record_words(width, masks_, row.weights, row.children, kind_) + offset_words(narrow, row.children);
   }
 
   // Calls visit(child, feature, offset) for the rows of all children's chunks.
@@ -151,43 +170,45 @@ private:
     const std::size_t parents = shape_.parents();
     parallel_for(workers, (parents + kRun - 1) / kRun, [&](std::size_t task, unsigned worker) {
       Scratch& own = scratch[worker];
-      own.row.resize(dimension_);
       for (std::size_t p = task * kRun; p < std::min(parents, (task + 1) * kRun); ++p) {
         const auto parent = static_cast<std::uint32_t>(p);
         Siblings siblings;
-        own.touched.clear();
+        own.number.clear();
+        own.row.clear();
+        own.largest = 0;
         const auto touch = [&own](std::uint32_t f) -> Row& {
-          Row& row = own.row[f];
-          if (row.weights == 0 && row.children == 0) own.touched.push_back(f);
-          return row;
+          const std::uint32_t n = own.number[f];
+          if (n == own.row.size()) own.row.emplace_back();
+          return own.row[n];
         };
-        bool good =
-            shape_.children(parent, siblings) &&
-            source_.each_weight(parent, siblings, [&](std::uint32_t f, std::uint32_t, float) { ++touch(f).weights; });
+        bool good = shape_.children(parent, siblings) &&
+                    source_.each_weight(parent, siblings, [&](std::uint32_t f, std::uint32_t, float weight) {
+                      ++touch(f).weights;
+                      own.largest = std::max(own.largest, std::fabs(weight));
+                    });
         if (good) {
           each_child_row(siblings, [&](std::uint32_t, std::uint32_t f, std::uint32_t) { ++touch(f).children; });
           good = work(parent, siblings, own);
         }
-        for (const std::uint32_t f : own.touched) own.row[f] = {};
         if (!good) sound = false;
       }
     });
     return sound;
   }
 
-  bool write_weights(std::uint32_t parent, const Siblings& siblings, Scratch& scratch, std::uint32_t* base) const {
+  bool write_weights(std::uint32_t parent, const Siblings& siblings, WeightCode code, Scratch& scratch,
+                     std::uint32_t* base) const {
     return source_.each_weight(parent, siblings, [&](std::uint32_t f, std::uint32_t child, float weight) {
-      Row& own = scratch.row[f];
+      Row& own = scratch.row[scratch.number[f]];
       std::uint32_t* const record = base + own.at;
-      const auto bits = std::bit_cast<std::uint32_t>(weight);
       const std::uint32_t nth = own.weights++;
       if (siblings.width <= kMaskWidth) {
         record[0] |= 1u << child;
-        record[masks_ + nth] = bits;
+        encode(code, record + masks_, nth, weight);
       } else {
         const std::uint64_t n = record[0] & 0xffffu, m = record[0] >> 16;
         set_half_word(record + 1, nth, child);
-        record[1 + (n + 1) / 2 + (m + 1) / 2 + nth] = bits;
+        encode(code, record + 1 + (n + 1) / 2 + (m + 1) / 2, nth, weight);
       }
     });
   }
@@ -195,16 +216,16 @@ private:
   // Weights come first in a record, so this follows write_weights: own.weights is complete.
   void write_offsets(const Siblings& siblings, Scratch& scratch, std::uint32_t* base, bool narrow) const {
     each_child_row(siblings, [&](std::uint32_t child, std::uint32_t f, std::uint32_t offset) {
-      Row& own = scratch.row[f];
+      Row& own = scratch.row[scratch.number[f]];
       std::uint32_t* const record = base + own.at;
       const std::uint32_t nth = own.children++;
-      std::uint32_t* offsets = record + masks_ + own.weights;
+      std::uint32_t* offsets = record + masks_ + weight_words(kind_, own.weights);
       if (siblings.width <= kMaskWidth) {
         record[1] |= 1u << child;
       } else {
         const std::uint64_t n = record[0] & 0xffffu, m = record[0] >> 16;
         set_half_word(record + 1 + (n + 1) / 2, nth, child);
-        offsets = record + record_words(siblings.width, masks_, n, m);
+        offsets = record + record_words(siblings.width, masks_, n, m, kind_);
       }
       if (narrow) set_half_word(offsets, nth, offset);
       else offsets[nth] = offset;
@@ -216,6 +237,7 @@ private:
   const LayerRows* below_;
   std::uint32_t dimension_;
   std::uint32_t masks_;
+  WeightKind kind_;
 };
 
 } // namespace beamwood

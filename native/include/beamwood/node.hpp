@@ -31,7 +31,7 @@ inline bool chunk_node(const TreeLayer& layer, std::uint32_t parent, const Sibli
   Chunk chunk;
   bool sound = layer.chunks.at(parent, chunk);
   for (std::uint32_t row = 0; sound && row < chunk.support.count; ++row)
-    sound = each_weight(chunk.words, chunk.word_count, chunk.offset[row], siblings.width, 1,
+    sound = each_weight(chunk.words, chunk.word_count, chunk.offset[row], siblings.width, 1, {},
                         [&](std::uint32_t sibling, float weight) {
                           if (sibling != child) return;
                           out.feature.push_back(chunk.support.feature[row]);
@@ -64,7 +64,7 @@ inline bool threaded_node(const Tree& tree, const std::vector<ThreadStep>& steps
     for (std::size_t l = 0; at != kNoRow && l + 1 < steps.size(); ++l)
       at = follow(steps[l].chunk, at, steps[l].width, steps[l].child);
     if (at == kNoRow) continue;
-    sound = each_weight(own.chunk.words, own.chunk.word_count, at, own.width, masks,
+    sound = each_weight(own.chunk.words, own.chunk.word_count, at, own.width, masks, own.chunk.code,
                         [&](std::uint32_t sibling, float weight) {
                           if (sibling != own.child) return;
                           out.feature.push_back(static_cast<std::uint32_t>(feature));

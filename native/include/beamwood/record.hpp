@@ -13,6 +13,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "beamwood/compact.hpp"
+
 namespace beamwood {
 
 inline constexpr std::uint32_t kMaskWidth = 32;
@@ -29,9 +31,10 @@ struct Placed {
 
 // What a record takes, without offsets. masks is 1, or 2 where children are threaded.
 [[gnu::always_inline]] inline std::uint64_t record_words(std::uint32_t width, std::uint32_t masks,
-                                                         std::uint64_t weights, std::uint64_t children = 0) noexcept {
-  if (width <= kMaskWidth) return masks + weights;
-  return 1 + (weights + 1) / 2 + (children + 1) / 2 + weights;
+                                                         std::uint64_t weights, std::uint64_t children = 0,
+                                                         WeightKind kind = WeightKind::f32) noexcept {
+  if (width <= kMaskWidth) return masks + weight_words(kind, weights);
+  return 1 + (weights + 1) / 2 + (children + 1) / 2 + weight_words(kind, weights);
 }
 
 [[gnu::always_inline]] inline std::uint64_t offset_words(bool narrow_offsets, std::uint64_t children) noexcept {
@@ -44,12 +47,12 @@ struct RecordSize {
   std::uint64_t words;
 };
 
-inline RecordSize size_of_record(const std::uint32_t* record, std::uint32_t width, std::uint32_t masks,
+inline RecordSize size_of_record(const std::uint32_t* record, std::uint32_t width, std::uint32_t masks, WeightKind kind,
                                  bool narrow_offsets) noexcept {
   const bool masked = width <= kMaskWidth;
   const auto n = masked ? static_cast<std::uint32_t>(std::popcount(*record)) : *record & 0xffffu;
   const auto m = masked ? (masks == 2 ? static_cast<std::uint32_t>(std::popcount(record[1])) : 0) : *record >> 16;
-  return {n, m, record_words(width, masks, n, m) + offset_words(narrow_offsets, m)};
+  return {n, m, record_words(width, masks, n, m, kind) + offset_words(narrow_offsets, m)};
 }
 
 inline std::uint32_t half_word(const std::uint32_t* words, std::uint64_t i) noexcept {
@@ -63,23 +66,23 @@ inline void set_half_word(std::uint32_t* words, std::uint64_t i, std::uint32_t v
 // Calls emit(sibling, weight) for every weight of the record at `at`. False when it or a sibling leaves the chunk.
 template <class Emit>
 inline bool each_weight(const std::uint32_t* words, std::uint64_t word_count, std::uint64_t at, std::uint32_t width,
-                        std::uint32_t masks, Emit&& emit) noexcept {
+                        std::uint32_t masks, WeightCode code, Emit&& emit) noexcept {
   if (at >= word_count) return false;
   const std::uint32_t* const record = words + at;
   if (width <= kMaskWidth) {
-    const std::uint32_t* weight = record + masks;
+    std::uint64_t nth = 0;
     if (width < kMaskWidth && *record >> width != 0) return false;
     for (std::uint32_t mask = *record; mask != 0; mask &= mask - 1)
-      emit(static_cast<std::uint32_t>(std::countr_zero(mask)), std::bit_cast<float>(*weight++));
+      emit(static_cast<std::uint32_t>(std::countr_zero(mask)), decode(code, record + masks, nth++));
     return true;
   }
   const std::uint64_t n = *record & 0xffffu, m = *record >> 16;
-  if (at + record_words(width, masks, n, m) > word_count) return false;
-  const std::uint32_t* const weight = record + 1 + (n + 1) / 2 + (m + 1) / 2;
+  if (at + record_words(width, masks, n, m, code.kind) > word_count) return false;
+  const std::uint32_t* const weights = record + 1 + (n + 1) / 2 + (m + 1) / 2;
   for (std::uint64_t i = 0; i < n; ++i) {
     const std::uint32_t sibling = half_word(record + 1, i);
     if (sibling >= width) return false;
-    emit(sibling, std::bit_cast<float>(weight[i]));
+    emit(sibling, decode(code, weights, i));
   }
   return true;
 }

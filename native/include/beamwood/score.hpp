@@ -19,9 +19,11 @@ struct Kernels {
 
   // Writes the sums of `width` siblings to z, which has room for 32 numbers, or for 65,536 when the chunk is wider
   // than a mask (a damaged record may name any sibling). words .. words + word_count is the chunk, masks how many its
-  // narrow records begin with. Returns the words of the records it read; -1: a record lies outside its chunk.
+  // narrow records begin with, code how its weights are to be read. Returns the words of the records it read; -1: a
+  // record lies outside its chunk.
   std::int64_t (*accumulate)(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t width,
-                             std::uint32_t masks, const Placed* rows, std::uint32_t count, float* z) noexcept;
+                             std::uint32_t masks, WeightCode code, const Placed* rows, std::uint32_t count,
+                             float* z) noexcept;
 
   // z and bias (may be null) to scores: activation, then combined with the parent's score. z and out must not overlap.
   void (*activate)(const Activation& activation, const float* z, const float* bias, std::uint32_t width, float parent,
@@ -50,7 +52,9 @@ inline const Kernels* kernels_for(Isa isa) noexcept {
   if (isa == Isa::scalar) return &kScalarKernels;
 #if defined(__x86_64__)
   if (isa == Isa::avx2)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") ? &kAvx2Kernels : nullptr;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c")
+               ? &kAvx2Kernels
+               : nullptr;
   if (isa == Isa::avx512)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")

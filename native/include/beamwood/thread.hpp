@@ -30,18 +30,25 @@ struct ThreadedChunk {
   const std::uint32_t* words;
   std::uint64_t word_count;
   bool narrow; // its records hold 16-bit offsets
+  WeightCode code;
 };
 
 struct ThreadedWeights {
   std::span<const std::uint64_t> start; // parents + 1: twice where each chunk's words begin, + 1 for 16-bit offsets
   std::span<const std::uint32_t> words;
   std::span<const std::uint32_t> root; // top layer only: for each feature the offset of its record, or kNoRow
+  WeightKind kind = WeightKind::f32;
+  std::span<const float> scale; // of bytes: one a chunk
 
   // False when the offsets leave the array.
   bool at(std::uint32_t parent, ThreadedChunk& out) const noexcept {
     const std::uint64_t begin = start[parent] >> 1, end = start[parent + 1] >> 1;
-    out = {words.data() + begin, end - begin, (start[parent] & 1) != 0};
-    return begin <= end && end <= words.size() - kTailWords;
+    if (begin > end || end > words.size() - kTailWords) return false;
+    out = {words.data() + begin,
+           end - begin,
+           (start[parent] & 1) != 0,
+           {kind, kind == WeightKind::u8 ? scale[parent] : 1.0f}};
+    return true;
   }
 };
 
@@ -52,12 +59,13 @@ inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::u
   const std::uint32_t* const record = chunk.words + at;
   if (width <= kMaskWidth) {
     const std::uint32_t mask = record[1], bit = 1u << child;
-    const std::uint32_t* const offsets = record + 2 + std::popcount(record[0]);
+    const std::uint32_t* const offsets =
+        record + record_words(width, 2, static_cast<std::uint64_t>(std::popcount(record[0])), 0, chunk.code.kind);
     const auto i = static_cast<std::uint32_t>(std::popcount(mask & (bit - 1)));
     const std::uint32_t place = chunk.narrow ? half_word(offsets, i) : offsets[i];
     return mask & bit ? place : kNoRow;
   }
-  const std::uint64_t n = *record & 0xffffu, m = *record >> 16, size = record_words(width, 2, n, m);
+  const std::uint64_t n = *record & 0xffffu, m = *record >> 16, size = record_words(width, 2, n, m, chunk.code.kind);
   if (at + size + offset_words(chunk.narrow, m) > chunk.word_count) return kNoRow;
   const auto* const first = reinterpret_cast<const std::uint16_t*>(record + 1 + (n + 1) / 2);
   const auto* const found = std::lower_bound(first, first + m, child);

@@ -58,8 +58,9 @@ public:
     if (sums_.size() < room) sums_.resize(room);
     const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
     const std::uint32_t masks = l + 1 == tree.layers.size() ? 1 : 2;
-    const std::int64_t words = kernels.accumulate(open.chunk.words, open.chunk.word_count, open.siblings.width, masks,
-                                                  layers_[l].rows.data() + open.rows_begin, count, sums_.data());
+    const std::int64_t words =
+        kernels.accumulate(open.chunk.words, open.chunk.word_count, open.siblings.width, masks, open.chunk.code,
+                           layers_[l].rows.data() + open.rows_begin, count, sums_.data());
     if (words < 0) return nullptr;
     work += {1, count, static_cast<std::uint64_t>(words) * 4};
     return sums_.data();

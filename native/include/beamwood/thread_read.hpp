@@ -27,7 +27,7 @@ struct ThreadSource {
     std::uint64_t at = 0;
     for (std::uint64_t row = row_start[parent]; row < row_start[parent + 1]; ++row) {
       if (at >= chunk.word_count) return false;
-      const std::uint64_t words = size_of_record(chunk.words + at, width, masks, chunk.narrow).words;
+      const std::uint64_t words = size_of_record(chunk.words + at, width, masks, chunk.code.kind, chunk.narrow).words;
       if (at + words > chunk.word_count || !visit(chunk, feature[row], static_cast<std::uint32_t>(at))) return false;
       at += words;
     }
@@ -36,7 +36,7 @@ struct ThreadSource {
 
   template <class Visit> bool each_weight(std::uint32_t parent, const Siblings& siblings, Visit&& visit) const {
     return each_row(parent, siblings.width, [&](const ThreadedChunk& chunk, std::uint32_t f, std::uint32_t at) {
-      return beamwood::each_weight(chunk.words, chunk.word_count, at, siblings.width, masks,
+      return beamwood::each_weight(chunk.words, chunk.word_count, at, siblings.width, masks, chunk.code,
                                    [&](std::uint32_t child, float weight) { visit(f, child, weight); });
     });
   }

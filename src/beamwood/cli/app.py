@@ -18,8 +18,10 @@ from typer.core import TyperGroup
 
 from beamwood import __version__
 from beamwood.cli.bench import bench
+from beamwood.cli.compress import compress
 from beamwood.cli.convert import convert
 from beamwood.cli.evaluate import evaluate
+from beamwood.cli.explain import explain
 from beamwood.cli.inspect import inspect
 from beamwood.cli.options import DEBUG
 from beamwood.cli.output import one_line, say
@@ -103,5 +105,5 @@ def _beamwood(
     """
 
 
-for _verb in (train, predict, evaluate, search, serve, inspect, convert, bench):
+for _verb in (train, predict, evaluate, search, explain, serve, inspect, convert, compress, bench):
     app.command(no_args_is_help=True)(_verb)
