@@ -166,7 +166,7 @@ class Model:
             sections |= arrays
             sizes.append(size)
         sections |= string_sections(names, keys, labels)
-        shape = Shape(features, labels, activation, tuple(sizes), settings, bool(unit_rows))
+        shape = Shape(features, labels, activation, tuple(sizes), settings, unit_rows=bool(unit_rows))
         return cls(shape, sections, report=report)
 
     def layers(self, tree: int = 0) -> list[Layer]:

@@ -19,9 +19,9 @@ class Shape:
     activation: Activation
     trees: tuple[TreeSize, ...]
     settings: dict[str, Any] = field(default_factory=dict)
-    unit_rows: bool = False  # rows are divided by their length before anything else
     text: dict[str, Any] | None = None  # how texts become features; the vocabulary is among the arrays
     weights: str = "f32"  # how they are stored, one of build.WEIGHTS
+    unit_rows: bool = False  # rows are divided by their length before anything else
 
     def describe(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -62,9 +62,9 @@ class Shape:
                 activation,
                 trees,
                 dict(model["settings"]),
-                model.get("unit_rows") is True,
                 model["text"],
                 WEIGHTS[WEIGHTS.index(model.get("weights", "f32"))],
+                model.get("unit_rows") is True,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None

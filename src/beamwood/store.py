@@ -12,7 +12,7 @@ import json
 import mmap
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -128,8 +128,7 @@ def header_of(arrays: dict[str, Array], description: dict[str, Any], room: int =
         if padding[name]:
             entries[f"_pad/{number}"] = {"dtype": "U8", "shape": [padding[name]], "data_offsets": [end, at]}
     checks = {name: f"{hash_of(array):016x}" for name, array in arrays.items()}
-    requires = [*REQUIRED, *description.get("requires", ())]
-    meta = {"format": FORMAT_VERSION, **description, "requires": requires, "xxh3": checks, "header": _ZERO_HASH}
+    meta = {"format": FORMAT_VERSION, "requires": REQUIRED, **description, "xxh3": checks, "header": _ZERO_HASH}
 
     def render() -> bytes:
         text = json.dumps({"__metadata__": {"beamwood": json.dumps(meta)}, **entries}, separators=(",", ":")).encode()
