@@ -1,7 +1,7 @@
 """A folder that `beamwood bench PLAN` wrote in; docs/benchmarks.md, its figures and its pictures out.
 
-    python tools/benchmarks_page.py build/bench-report   # take over a new run
-    python tools/benchmarks_page.py                      # write the page again from the figures that are there
+python tools/benchmarks_page.py build/bench-report   # take over a new run
+python tools/benchmarks_page.py                      # write the page again from the figures that are there
 """
 
 from __future__ import annotations

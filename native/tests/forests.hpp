@@ -42,9 +42,9 @@ struct Plan {
 
 inline Plan random_plan(Random& random) {
   constexpr Activation kinds[] = {
-      {ActivationKind::sigmoid, 1, Path::product},     {ActivationKind::hinge, 3, Path::product},
-      {ActivationKind::log_sigmoid, 1, Path::sum},     {ActivationKind::log_hinge, 2, Path::log_exp},
-      {ActivationKind::log_sigmoid, 1, Path::log_exp}, {ActivationKind::identity, 1, Path::last},
+      {ActivationKind::sigmoid, 1, Path::product},        {ActivationKind::hinge, 3, Path::product},
+      {ActivationKind::log_sigmoid, 1, Path::sum},        {ActivationKind::log_hinge, 2, Path::log_exp},
+      {ActivationKind::log_sigmoid, 1, Path::log_exp},    {ActivationKind::identity, 1, Path::last},
       {ActivationKind::log_hinge, 2, Path::log_exp, 0.9f}};
   Plan plan;
   plan.features = random.between(1, 60);
