@@ -128,7 +128,8 @@ def header_of(arrays: dict[str, Array], description: dict[str, Any], room: int =
         if padding[name]:
             entries[f"_pad/{number}"] = {"dtype": "U8", "shape": [padding[name]], "data_offsets": [end, at]}
     checks = {name: f"{hash_of(array):016x}" for name, array in arrays.items()}
-    meta = {"format": FORMAT_VERSION, "requires": REQUIRED, **description, "xxh3": checks, "header": _ZERO_HASH}
+    requires = [*REQUIRED, *description.get("requires", ())]
+    meta = {"format": FORMAT_VERSION, **description, "requires": requires, "xxh3": checks, "header": _ZERO_HASH}
 
     def render() -> bytes:
         text = json.dumps({"__metadata__": {"beamwood": json.dumps(meta)}, **entries}, separators=(",", ":")).encode()
