@@ -352,7 +352,7 @@ class Model:
             raise SettingsError(f"filter={filter!r:.80}. A filter made by model.filter(allow=…, deny=…) is wanted.")
         if not filter.made_for(self._leaves()):
             raise SettingsError("The filter was made by another model. Make one with this model's filter(…).")
-        return filter.native
+        return filter._native
 
     def _leaves(self) -> tuple[Any, ...]:
         return tuple(self._sections[f"tree{tree}/leaf_of_label"] for tree in range(len(self._shape.trees)))
@@ -438,6 +438,25 @@ class Model:
         sections |= {f"text/{name}": array for name, array in text.arrays().items()}
         shape = replace(self._shape, text=text.settings())
         return Model(shape, sections, self._engine, self.report, self._forests)
+
+    def with_rows_of_label(self, counts: Any) -> Model:
+        """The same model, with the number of training rows that have each label."""
+        counts = np.asarray(counts)
+        if counts.shape != (self._shape.labels,) or counts.dtype.kind not in "iu" or counts.min(initial=0) < 0:
+            raise DataError(
+                f"The rows of each label are an array of shape {counts.shape} and dtype {counts.dtype}. One count for "
+                f"each of {self._shape.labels:,} labels is wanted."
+            )
+        sections = self._sections | {"rows_of_label": counts.astype(np.uint32)}
+        return Model(self._shape, sections, self._engine, self.report)
+
+    @property
+    def rows_of_label(self) -> npt.NDArray[np.uint32] | None:
+        """How many training rows had each label, where the model knows."""
+        counts = self._sections.get("rows_of_label")
+        if counts is not None and (counts.shape != (self._shape.labels,) or counts.dtype != np.uint32):
+            raise FormatError("The model is damaged: its counts of rows do not fit its labels. Get a fresh copy.")
+        return counts
 
     @property
     def text(self) -> FittedText | None:
