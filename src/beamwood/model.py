@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import MutableMapping, Sequence
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any, Literal, overload
 from weakref import WeakValueDictionary
 
@@ -351,17 +352,19 @@ class Model:
         allow and deny are label keys (strings), label numbers, or a truth value for each label. missing="ignore" leaves
         out keys that no label has and lists them in the filter's `missing`. Build a filter once and use it often.
         """
-        return make_filter(self._threaded, self._leaves(), self._shape.labels, self._find_keys, allow, deny, missing)
+        return make_filter(self._threaded, self._leaves, self._shape.labels, self._find_keys, allow, deny, missing)
 
     def _own(self, filter: Filter) -> Any:
         """The native side of a filter of this model, under whichever engine."""
         if not isinstance(filter, Filter):
             raise SettingsError(f"filter={filter!r:.80}. A filter made by model.filter(allow=…, deny=…) is wanted.")
-        if not filter.made_for(self._leaves()):
+        if not filter.made_for(self._leaves):
             raise SettingsError("The filter was made by another model. Make one with this model's filter(…).")
         return filter._native
 
+    @cached_property
     def _leaves(self) -> tuple[Any, ...]:
+        """The arrays that a model and its filters know each other by."""
         return tuple(self._sections[f"tree{tree}/leaf_of_label"] for tree in range(len(self._shape.trees)))
 
     def _find_keys(self, keys: list[str]) -> Labels:
