@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from resident import resident_of
-from rivals import BUILD, Pecos
 from subjects import Subject, subject
-from timing import Figures, batch_time, each_time, in_turns, print_header, print_table, save_json
 
 import beamwood as bw
+from beamwood.bench.resident import resident_of
+from beamwood.bench.rivals import BUILD, Pecos
+from beamwood.bench.timing import Figures, batch_time, each_time, in_turns, print_header, print_table, save_json
 
 BEAM = K = 10
 PAPER = [(matcher, layout) for layout in ("chunk", "column") for matcher in ("march", "binary", "hash", "dense")]

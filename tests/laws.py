@@ -47,7 +47,7 @@ def engines() -> list[Engine]:
 def expected(case: Case, k: int, beam: int, allowed: Array | None = None) -> Answer:
     """What the plain reference says."""
     with np.errstate(all="ignore"):
-        return reference.topk(case.trees, case.X, case.parsed(), k, beam, allowed)
+        return reference.topk(case.trees, case.X, case.parsed(), k, beam, allowed, case.unit_rows)
 
 
 def everything(case: Case) -> int:

@@ -5,7 +5,8 @@
 // every instruction set gives the same bits. The C library's exp and log are not used: they differ by machine.
 //
 // No activation but `identity` gives a score above that of certainty (1, or 0 for the log kinds), so along a path
-// scores only shrink: best-first search relies on it.
+// scores only shrink: best-first search and the bound of threaded search rely on it. A discount (Bonsai's) shrinks a
+// node's log score, which is below zero, before its children add theirs: then a child may stand above its parent.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -28,8 +29,15 @@ struct Activation {
   ActivationKind kind = ActivationKind::sigmoid;
   std::uint8_t power = 1; // p of hinge-p
   Path path = Path::product;
+  float discount = 1.0f; // of log_exp: what a node's score is multiplied by before its children add theirs
 
-  bool only_shrinks() const noexcept { return path != Path::last; }
+  bool only_shrinks() const noexcept { return path != Path::last && discount == 1.0f; }
+  // What the children of a node with this score start from, given their biases (may be null). An only child that is
+  // certain, which stands for its parent one layer lower, takes the score as it is.
+  float handed_down(float score, const float* bias, std::uint32_t width) const noexcept {
+    const bool stands_in = width == 1 && bias && *bias == std::numeric_limits<float>::infinity();
+    return path == Path::log_exp && !stands_in ? discount * score : score;
+  }
   float root_score() const noexcept { return path == Path::product ? 1.0f : 0.0f; }
 };
 

@@ -202,7 +202,7 @@ private:
         take(c, combine(forest.activation.path, open.score, activate(forest.activation, z)));
       }
     } else {
-      kernels.activate(forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
+      scores_of_children(kernels, forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
       if (filter_) filter_->each(tree_, layer_, open.siblings, [&](std::uint32_t c) { take(c, scores_[c]); });
       else
         for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
