@@ -30,7 +30,7 @@ ROWS = [
     {"text": "waterproof hiking boots", "labels": ["boots"]},
     {"text": "leather boots for winter", "labels": ["boots"]},
 ]
-VERBS = ("train", "predict", "evaluate", "search", "inspect", "bench", "serve", "convert")
+VERBS = ("train", "predict", "evaluate", "search", "explain", "inspect", "bench", "serve", "convert")
 
 
 @pytest.fixture(autouse=True)
@@ -375,6 +375,50 @@ def test_search_reads_queries_from_a_pipe(shop: Path) -> None:
     assert [json.loads(line)["query"] for line in out.splitlines()] == ["wool", "boots"]
 
 
+def test_search_and_predict_obey_allowed_and_denied_labels(shop: Path) -> None:
+    def keys(*words: object) -> set[str]:
+        found = json.loads(good("search", shop / "shop.bw", "wool socks", "--json", *words))["hits"]
+        return {hit["key"] for hit in found}
+
+    assert keys() == {"socks", "wool", "shirts", "cotton", "boots"}
+    assert keys("--allow", "socks", "--allow", "boots") == {"socks", "boots"}
+    assert keys("--deny", "socks") == {"wool", "shirts", "cotton", "boots"}
+    Path("sold-out.txt").write_text("wool\tMade of wool\nboots\n\n")
+    assert keys("--deny-file", "sold-out.txt", "--deny", "socks") == {"shirts", "cotton"}
+    assert keys("--allow-file", "sold-out.txt", "--deny", "wool") == {"boots"}
+    lines = good("predict", shop / "shop.bw", shop / "rows.jsonl", "-k", 9, "--allow-file", "sold-out.txt").splitlines()
+    assert all(set(json.loads(line)["keys"]) == {"wool", "boots"} for line in lines)
+    good("predict", shop / "numbers.bw", "--x", shop / "X.npz", "--deny", "3", "-k", 99, "-o", "answers.npz")
+    found = sp.load_npz("answers.npz")
+    assert found.nnz == 11 * found.shape[0]
+    assert 3 not in found.indices
+
+
+def test_unknown_labels_are_an_error_or_in_a_file_a_note(shop: Path) -> None:
+    assert "'hats'" in fails("search", shop / "shop.bw", "wool", "--deny", "hats")
+    Path("old.txt").write_text("hats\nsocks\n")
+    result = run("search", shop / "shop.bw", "wool", "--deny-file", "old.txt")
+    assert result.exit_code == 0
+    assert result.stderr == "note: the model has no labels for 1 of the keys: hats\n"
+    assert "no such file" in fails("search", shop / "shop.bw", "wool", "--allow-file", "nowhere.txt")
+    Path("odd.txt").write_bytes(b"\xff\n")
+    assert "line 1: found bytes that are not UTF-8" in fails("search", shop / "shop.bw", "x", "--allow-file", "odd.txt")
+
+
+def test_explain_shows_what_each_word_adds(shop: Path) -> None:
+    shown = good("explain", shop / "shop.bw", "warm wool socks", "--label", "socks")
+    assert shown.splitlines()[0].endswith("Socks [bold]& more[/bold]  (socks)")
+    assert "layer 1, node" in shown
+    assert "wool  +" in " ".join(shown.split(" ")).replace("   ", "  ")
+    found = json.loads(good("explain", shop / "shop.bw", "warm", "wool", "socks", "--json"))
+    hit = bw.load(shop / "shop.bw").search("warm wool socks", k=1)[0]
+    assert (found["key"], found["score"]) == (hit.key, hit.score)
+    assert {share["word"] for share in found["trees"][0]["steps"][0]["shares"]} <= {"wool", "socks"}
+    assert "No label has the key 'hats'" in fails("explain", shop / "shop.bw", "wool", "--label", "hats")
+    assert "none of these words" in fails("explain", shop / "shop.bw", "xyzzy")
+    assert "reads no texts" in fails("explain", shop / "numbers.bw", "wool")
+
+
 def test_search_says_when_no_word_is_known_or_nothing_scores_enough(shop: Path) -> None:
     assert "no known words in 'zeppelin'" in good("search", shop / "shop.bw", "zeppelin")
     assert "nothing found" in good("search", shop / "shop.bw", "wool", "--min-score", "2")
@@ -400,6 +444,18 @@ def test_inspect_shows_shape_sizes_and_weights(shop: Path) -> None:
     out = good("inspect", shop / "shop.bw", "--data", shop / "rows.jsonl", "--top", 2, "--verify")
     for wanted in ("5 labels", "Nodes a layer", "Bytes by section", "Weights by size", "Most frequent labels"):
         assert wanted in out
+
+
+def test_inspect_shows_the_most_frequent_labels_of_the_training(shop: Path) -> None:
+    found = json.loads(good("inspect", shop / "shop.bw", "--json", "--top", 3))["most_frequent"]
+    assert found == [
+        {"key": "boots", "name": "boots", "rows": 2},
+        {"key": "cotton", "name": "cotton", "rows": 2},
+        {"key": "shirts", "name": "shirts", "rows": 2},
+    ]
+    assert "Most frequent labels" in good("inspect", shop / "numbers.bw")
+    bw.Model.from_layers(bw.load(shop / "shop.bw").layers(), activation="hinge-3").save("bare.bw")
+    assert "Most frequent labels" not in good("inspect", "bare.bw")
 
 
 def test_inspect_as_json_counts_every_weight(shop: Path) -> None:

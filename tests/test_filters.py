@@ -152,7 +152,7 @@ def test_a_filter_serves_one_model_under_every_engine(model: bw.Model, tmp_path:
 def test_a_native_filter_of_another_shape_is_refused() -> None:
     small = bw.Model.from_layers(two_layers(labels=12))
     with pytest.raises(ValueError, match="another model"):
-        small._searcher.topk(small_queries(), 5, 5, 1, False, filter=small_model().filter().native)
+        small._searcher.topk(small_queries(), 5, 5, 1, False, filter=small_model().filter()._native)
 
 
 def test_a_filter_takes_a_bit_a_node() -> None:

@@ -41,6 +41,14 @@ def test_the_sum_is_taken_in_rising_feature_order_with_the_bias_last() -> None:
     assert ask([[swapped]], [1, 1, 1], k=1) == [(0, 2.0)]
 
 
+def test_rows_that_are_not_sorted_are_summed_in_rising_order_all_the_same() -> None:
+    one = layer([[1e8, 1.0, -1e8]], [0])
+    X = sp.csr_array((np.ones(3, np.float32), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
+    _, scores = reference.topk([[one]], X, Activation.parse("identity"), k=1)
+    assert scores.tolist() == [[0.0]]
+    assert X.indices.tolist() == [2, 0, 1]
+
+
 def test_no_product_is_fused_into_the_sum() -> None:
     a = float(F(1) + F(2**-12))
     one = layer([[-1.0, a]], [0])

@@ -88,3 +88,10 @@ def test_unknown_presets_are_refused():
 @pytest.mark.parametrize("field", [f.name for f in fields(Settings)])
 def test_every_field_is_explained(field):
     assert f"    {field}:" in (Settings.__doc__ or "")
+
+
+@pytest.mark.parametrize("activation", ["log-sigmoid", "log-hinge-3"])
+def test_log_scores_of_several_trees_are_refused(activation: str) -> None:
+    with pytest.raises(SettingsError, match=r"take '(sigmoid|hinge-3)', or trees=1"):
+        settings_for("balanced", activation=activation)
+    assert settings_for("fast", activation=activation).trees == 1

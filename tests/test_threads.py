@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ import laws
 import numpy as np
 import pytest
 from models import large_model, large_queries, small_model, small_queries
+from processes import interrupted
 
 import beamwood as bw
 
@@ -215,16 +215,13 @@ except KeyboardInterrupt:
     assert process.stdout is not None
     assert process.stdout.readline() == "asking\n"
     time.sleep(0.5)
-    begin = time.perf_counter()
-    process.send_signal(signal.SIGINT)
-    said = process.stdout.readline()
-    took = time.perf_counter() - begin
+    said, spent = interrupted(process)
     try:
         assert process.wait(timeout=60) == 0
     finally:
         process.kill()
     assert said == "stopped\n"
-    assert took < 2.5  # about one second on a machine with nothing else to do
+    assert spent < 1.0 * (2 if "threads=2" in how else 1)
 
 
 def test_a_model_may_be_dropped_while_a_thread_asks_it(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ void damage(Random& random, OwnedLayer& layer) {
 }
 
 // Searches a damaged forest in every way; returns how many searches said that it is damaged.
-int try_all(Random& random, const OwnedForest& own, std::span<const Query> queries) {
+int try_all(Random& random, const OwnedForest& own, const Filter& sound, std::span<const Query> queries) {
   int reported = 0;
   SearchOptions options;
   options.k = random.between(1, 20);
@@ -65,11 +65,21 @@ int try_all(Random& random, const OwnedForest& own, std::span<const Query> queri
         options.isa = isa;
         reported += !search(forest, queries, options).sound;
       }
-      if (own.trees.size() > 1) continue;
       Answers answers(queries.size(), options.k);
+      FilteredSearch filtered; // with the filter of the forest before it was damaged: nothing was found out yet
+      reported +=
+          !filtered.run(forest, sound, queries, options, Workers{}, answers.labels.data(), answers.scores.data());
+      if (own.trees.size() > 1) continue;
       ExactSearch exact;
       reported += !exact.run(forest, queries, options, Workers{}, answers.labels.data(), answers.scores.data());
     }
+  }
+  Filter filter;
+  reported += !filter.build(own.view(Layout::chunk), std::vector<std::uint8_t>(own.labels, 1));
+  for (const Layout layout : kLayouts) {
+    NodeWeights weights;
+    const std::size_t layer = random.below(own.trees[0].size());
+    reported += !node_weights(own.view(layout), 0, layer, random.below(own.trees[0][layer].nodes + 1u), weights);
   }
   std::vector<OwnedLayer> threaded = own.trees[0];
   reported += !thread_tree(threaded, own.features);
@@ -101,13 +111,17 @@ int main(int count, char** arguments) {
     plan.trees = random.chance(0.2) ? 2 : 1;
     const OwnedForest sound(plain_forest(random, plan), static_cast<WeightKind>(random.below(3)));
     const Rows rows(random, random.chance(0.3) ? 1 : 5, plan.features, 0.4);
+    Filter filter;
+    std::vector<std::uint8_t> allowed(sound.labels);
+    for (std::uint8_t& one : allowed) one = random.chance(0.5);
+    CHECK(filter.build(sound.view(Layout::chunk), allowed));
     for (int i = 0; i < 10 && round < rounds; ++i, ++round) {
       OwnedForest damaged = sound;
       for (std::uint32_t flips = random.between(1, 3); flips > 0; --flips) {
         auto& tree = damaged.trees[random.below(damaged.trees.size())];
         damage(random, tree[random.below(tree.size())]);
       }
-      reported += try_all(random, damaged, rows.queries()) > 0;
+      reported += try_all(random, damaged, filter, rows.queries()) > 0;
     }
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;

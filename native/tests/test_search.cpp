@@ -8,24 +8,6 @@ using namespace check;
 
 namespace {
 
-Plan random_plan(Random& random) {
-  constexpr Activation kinds[] = {
-      {ActivationKind::sigmoid, 1, Path::product},     {ActivationKind::hinge, 3, Path::product},
-      {ActivationKind::log_sigmoid, 1, Path::sum},     {ActivationKind::log_hinge, 2, Path::log_exp},
-      {ActivationKind::log_sigmoid, 1, Path::log_exp}, {ActivationKind::identity, 1, Path::last}};
-  Plan plan;
-  plan.features = random.between(1, 60);
-  plan.layers = random.between(1, 4);
-  plan.most_width = random.chance(0.2) ? 40 : random.between(1, 9);
-  if (plan.most_width == 40) plan.layers = std::min(plan.layers, 2u);
-  plan.density = random.chance(0.2) ? 0.02 : 0.3;
-  plan.early_leaves = random.chance(0.5) ? 0.0 : 0.3;
-  plan.bias = random.chance(0.7);
-  plan.trees = random.chance(0.3) ? random.between(2, 3) : 1;
-  plan.activation = kinds[random.below(std::size(kinds))];
-  return plan;
-}
-
 Plan larger_plan() {
   Plan plan;
   plan.features = 200;

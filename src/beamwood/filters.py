@@ -26,8 +26,8 @@ class Filter:
     allowed: int
     labels: int
     missing: tuple[str, ...]  # keys that no label of the model has, where they were ignored
-    native: Any
-    leaves: tuple[Any, ...]  # the arrays of the model it was made for: how a model knows its own filters
+    _native: Any
+    _leaves: tuple[Any, ...]  # the arrays of the model it was made for: how a model knows its own filters
 
     def __len__(self) -> int:
         """How many labels are allowed."""
@@ -35,13 +35,13 @@ class Filter:
 
     def made_for(self, leaves: tuple[Any, ...]) -> bool:
         """Whether these are the arrays of the model that it was made for."""
-        same = (one is other for one, other in zip(self.leaves, leaves, strict=False))
-        return len(self.leaves) == len(leaves) and all(same)
+        same = (one is other for one, other in zip(self._leaves, leaves, strict=False))
+        return len(self._leaves) == len(leaves) and all(same)
 
     @property
     def nbytes(self) -> int:
         """The memory it takes: one bit a node."""
-        return int(self.native.bytes)
+        return int(self._native.bytes)
 
     def __repr__(self) -> str:
         return f"<beamwood.Filter: {self.allowed:,} of {self.labels:,} labels allowed>"

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from beamwood.errors import DataError, SettingsError
-from beamwood.sources import Source, name_of, opened
+from beamwood.sources import Source, name_of, text_lines
 
 
 @dataclass(frozen=True)
@@ -125,17 +125,12 @@ def _first_repeated(keys: Iterable[str]) -> str:
 
 def _label_lines(source: Source) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
-    with opened(source) as stream:
-        for number, line in enumerate(stream, start=1):
-            where = f"{name_of(source)}, line {number}"
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"{where}: found bytes that are not UTF-8 ({error.reason}); save it as UTF-8"
-                ) from error
-            key, _, name = text.partition("\t")
-            if not key:
-                raise DataError(f"{where}: found {text[:40]!r}, wanted `key` or `key<TAB>name`; give every label a key")
-            rows.append((key, name or key))
+    for number, text in text_lines(source):
+        key, _, name = text.partition("\t")
+        if not key:
+            raise DataError(
+                f"{name_of(source)}, line {number}: found {text[:40]!r}, wanted `key` or `key<TAB>name`; "
+                "give every label a key"
+            )
+        rows.append((key, name or key))
     return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import MutableMapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Literal, overload
 from weakref import WeakValueDictionary
 
@@ -357,17 +358,19 @@ class Model:
         allow and deny are label keys (strings), label numbers, or a truth value for each label. missing="ignore" leaves
         out keys that no label has and lists them in the filter's `missing`. Build a filter once and use it often.
         """
-        return make_filter(self._threaded, self._leaves(), self._shape.labels, self._find_keys, allow, deny, missing)
+        return make_filter(self._threaded, self._leaves, self._shape.labels, self._find_keys, allow, deny, missing)
 
     def _own(self, filter: Filter) -> Any:
         """The native side of a filter of this model, under whichever engine."""
         if not isinstance(filter, Filter):
             raise SettingsError(f"filter={filter!r:.80}. A filter made by model.filter(allow=…, deny=…) is wanted.")
-        if not filter.made_for(self._leaves()):
+        if not filter.made_for(self._leaves):
             raise SettingsError("The filter was made by another model. Make one with this model's filter(…).")
-        return filter.native
+        return filter._native
 
+    @cached_property
     def _leaves(self) -> tuple[Any, ...]:
+        """The arrays that a model and its filters know each other by."""
         return tuple(self._sections[f"tree{tree}/leaf_of_label"] for tree in range(len(self._shape.trees)))
 
     def _find_keys(self, keys: list[str]) -> Labels:
@@ -451,6 +454,25 @@ class Model:
         sections |= {f"text/{name}": array for name, array in text.arrays().items()}
         shape = replace(self._shape, text=text.settings())
         return Model(shape, sections, self._engine, self.report, self._forests)
+
+    def with_rows_of_label(self, counts: Any) -> Model:
+        """The same model, with the number of training rows that have each label."""
+        counts = np.asarray(counts)
+        if counts.shape != (self._shape.labels,) or counts.dtype.kind not in "iu" or counts.min(initial=0) < 0:
+            raise DataError(
+                f"The rows of each label are an array of shape {counts.shape} and dtype {counts.dtype}. One count for "
+                f"each of {self._shape.labels:,} labels is wanted."
+            )
+        sections = self._sections | {"rows_of_label": counts.astype(np.uint32)}
+        return Model(self._shape, sections, self._engine, self.report)
+
+    @property
+    def rows_of_label(self) -> npt.NDArray[np.uint32] | None:
+        """How many training rows had each label, where the model knows."""
+        counts = self._sections.get("rows_of_label")
+        if counts is not None and (counts.shape != (self._shape.labels,) or counts.dtype != np.uint32):
+            raise FormatError("The model is damaged: its counts of rows do not fit its labels. Get a fresh copy.")
+        return counts
 
     @property
     def text(self) -> FittedText | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,15 @@ class Problem:
     @property
     def labels(self) -> int:
         return int(self.Y.shape[1])
+
+    @cached_property
+    def rows_of_label(self) -> npt.NDArray[np.int64]:
+        """How many rows have each label."""
+        return np.bincount(self.Y.indices, minlength=self.labels)
+
+    @property
+    def labels_without_rows(self) -> int:
+        return int((self.rows_of_label == 0).sum())
 
 
 def checked_problem(

@@ -81,6 +81,13 @@ class Settings:
                 "log-hinge-p with a whole p; take sigmoid for the logistic loss, hinge-3 for the others"
             )
 
+        if self.trees > 1 and self.activation.startswith("log-"):
+            raise SettingsError(
+                f"activation={self.activation!r} with trees={self.trees}: a tree that does not reach a label adds "
+                "nothing to its mean, and nothing is the best that a log score can be, so labels that few trees reach "
+                f"would rank first; take {self.activation.removeprefix('log-')!r}, or trees=1"
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain values that JSON can hold; a tree of your own becomes the word "given"."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}

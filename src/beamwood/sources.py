@@ -77,6 +77,19 @@ def blocks(stream: BinaryIO) -> Iterator[bytes]:
         yield block
 
 
+def text_lines(source: Source) -> Iterator[tuple[int, str]]:
+    """(number from 1, text without its line end) of each line; bytes that are not UTF-8 are an error."""
+    with opened(source) as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{name_of(source)}, line {number}: found bytes that are not UTF-8 ({error.reason}); "
+                    "save it as UTF-8"
+                ) from error
+
+
 def _readable(stream: Any) -> BinaryIO:
     if not hasattr(stream, "read") or isinstance(stream, io.TextIOBase):
         raise SettingsError(f"{stream!r:.60} is not a binary file; give a path, '-' or a file opened with mode 'rb'")

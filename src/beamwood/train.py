@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from beamwood.settings import Settings, settings_for
 from beamwood.text import TextFeatures
 from beamwood.weights import Ints, Match, Shape, layer_weights
 
+_NO_SETTINGS = ("row_weights", "label_features", "negatives_matrix", "max_memory")  # other arguments of train
+_TOLD = 4096  # texts between two words of progress
 _NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
 
 
@@ -60,40 +62,20 @@ def train(
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
     chosen = settings_for(preset, **settings)
-    threads = workers(threads)
-    seed = _checked_seed(seed)
+    threads, seed = workers(threads), _checked_seed(seed)
     problem = checked_problem(
         X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
     )
     _check_fit(problem, chosen)
     needed = estimated_bytes(problem, chosen, threads)
     refuse_if_too_big(needed, available_bytes() if max_memory is None else max_memory, chosen)
-    without_rows = _warn_of_labels_without_rows(problem)
+    _warn_of_labels_without_rows(problem)
 
-    watch = Stopwatch(progress_for(progress))
-    members: list[Model] = []
-    nonzeros: list[tuple[int, ...]] = []
-    for tree, (shape, tree_seed) in enumerate(_grown(problem, chosen, seed, threads, watch)):
-        layers = _tree_layers(problem, shape, chosen, seed=tree_seed, threads=threads, watch=watch, tree=tree)
-        nonzeros.append(tuple(int(layer.weights.nnz) for layer in layers))
-        with watch.stage(_of("model", tree, chosen.trees), problem.rows):
-            members.append(_model(layers, chosen, names, keys))
+    watch = progress if isinstance(progress, Stopwatch) else Stopwatch(progress_for(progress))
+    members = list(_members(problem, chosen, seed, threads, watch, names, keys))
     model = members[0] if len(members) == 1 else Model.from_trees(members)
-    report = Report(
-        version=version(),
-        seed=seed,
-        threads=threads,
-        rows=problem.rows,
-        features=problem.features,
-        labels=problem.labels,
-        labels_without_rows=without_rows,
-        seconds=tuple(watch.seconds),
-        nonzeros=tuple(nonzeros),
-        estimated_bytes=needed,
-        peak_bytes=peak_bytes(),
-        settings=chosen.to_dict(),
-    )
-    model.report = report
+    model = model.with_rows_of_label(problem.rows_of_label)
+    model.report = _report(problem, chosen, seed, threads, watch, members, needed)
     return model
 
 
@@ -120,22 +102,36 @@ def train_text(
     """
     if len(texts) != len(labels):
         raise DataError(f"there are {len(texts):,} texts and {len(labels):,} lists of labels; give one list a text")
+    settings_for(preset, **{name: value for name, value in settings.items() if name not in _NO_SETTINGS})  # before work
     table = LabelTable.from_labels(labels)
     if names:
         table = table.with_names(names)
-    fitted = (text or TextFeatures()).fit(texts, threads=threads)
+    watch = Stopwatch(progress_for(progress))
+    with watch.stage("text features", len(texts)) as update:
+        fitted = (text or TextFeatures()).fit(_told(texts, update, 0.0), threads=threads)
+        X = fitted.transform(_told(texts, update, 0.5), threads=threads)
     model = train(
-        fitted.transform(texts, threads=threads),
+        X,
         table.matrix(labels),
         preset,
         seed=seed,
         threads=threads,
-        progress=progress,
+        progress=watch,
         keys=table.keys,
         names=table.names if names else None,
         **settings,
     )
     return model.with_text(fitted)
+
+
+def _told(texts: Sequence[str], update: Update, begin: float) -> Iterator[str]:
+    """The texts one by one, telling how far it is: each of two passes is half of the way."""
+    if isinstance(texts, (str, bytes)):
+        raise DataError("texts is one string; give a list of strings, like [text]")
+    for number, text in enumerate(texts):
+        if number % _TOLD == 0:
+            update(begin + 0.5 * number / len(texts))
+        yield text
 
 
 def train_layers(
@@ -158,6 +154,48 @@ def train_layers(
     return list(layer_weights(problem, tree, chosen, seed=seed, threads=threads, match=matcher))
 
 
+def _members(
+    problem: Problem,
+    settings: Settings,
+    seed: int,
+    threads: int,
+    watch: Stopwatch,
+    names: Sequence[str] | None,
+    keys: Sequence[str] | None,
+) -> Iterator[Model]:
+    """One model a tree."""
+    for tree, (shape, tree_seed) in enumerate(_grown(problem, settings, seed, threads, watch)):
+        layers = _tree_layers(problem, shape, settings, seed=tree_seed, threads=threads, watch=watch, tree=tree)
+        with watch.stage(_of("model", tree, settings.trees), problem.rows):
+            yield _model(layers, settings, names, keys)
+
+
+def _report(
+    problem: Problem,
+    settings: Settings,
+    seed: int,
+    threads: int,
+    watch: Stopwatch,
+    members: Sequence[Model],
+    needed: int,
+) -> Report:
+    """How the training went."""
+    return Report(
+        version=version(),
+        seed=seed,
+        threads=threads,
+        rows=problem.rows,
+        features=problem.features,
+        labels=problem.labels,
+        labels_without_rows=problem.labels_without_rows,
+        seconds=tuple(watch.seconds),
+        nonzeros=tuple(tree.nonzeros for member in members for tree in member._shape.trees),
+        estimated_bytes=needed,
+        peak_bytes=peak_bytes(),
+        settings=settings.to_dict(),
+    )
+
+
 def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch) -> list[tuple[Shape, int]]:
     """The shapes of all trees, each with the seed that it and its weights are made from."""
     from beamwood.labels import label_vectors
@@ -172,7 +210,6 @@ def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch:
             threads=threads,
             interrupted=_never,
         )
-    frequency = np.bincount(problem.Y.indices, minlength=problem.labels)
     kind, parents = (settings.tree, None) if isinstance(settings.tree, str) else ("given", settings.tree)
     grown: list[tuple[Shape, int]] = []
     for tree in range(settings.trees):
@@ -187,7 +224,7 @@ def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch:
                 max_depth=settings.max_depth or None,
                 seed=tree_seed,
                 threads=threads,
-                frequency=frequency,
+                frequency=problem.rows_of_label,
                 interrupted=_never,
             )
         grown.append((shape, tree_seed))
@@ -294,8 +331,7 @@ def _check_fit(problem: Problem, settings: Settings) -> None:
         raise SettingsError("tree='given' only names a tree in a saved model: pass its parent list as tree")
 
 
-def _warn_of_labels_without_rows(problem: Problem) -> int:
-    without = int((np.bincount(problem.Y.indices, minlength=problem.labels) == 0).sum())
+def _warn_of_labels_without_rows(problem: Problem) -> None:
+    without = problem.labels_without_rows
     if without:
         warnings.warn(f"{without} of {problem.labels} labels have no row: they stay and rank last", stacklevel=3)
-    return without

@@ -99,8 +99,8 @@ private:
       for (std::size_t q = task * kRun; q < std::min(queries.size(), (task + 1) * kRun) && sound; ++q) {
         best.reset(options.k);
         answers.clear();
-        for (const Tree& tree : forest.trees)
-          if (!walks_[worker].run(forest, tree, queries[q], options.beam, options.bound, kernels, answers,
+        for (std::size_t t = 0; t < forest.trees.size(); ++t)
+          if (!walks_[worker].run(forest, t, queries[q], options.beam, options.bound, kernels, answers,
                                   alone ? &best : nullptr))
             sound = false;
         if (!alone) merge_trees(answers, forest.trees.size(), options.k, best);

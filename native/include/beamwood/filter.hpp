@@ -3,6 +3,8 @@
 // A search with a filter never enters a node whose bit is 0. The bits take 1/8 byte a node; they are made once, from the
 // shape of the trees alone, so a filter serves every layout of its model. Never changed once built.
 #pragma once
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,6 +18,7 @@ public:
   // Reads every label and every child range once. False: the trees are damaged.
   bool build(const Forest& forest, std::span<const std::uint8_t> allowed) {
     trees_.clear();
+    allowed_ = static_cast<std::uint64_t>(std::count_if(allowed.begin(), allowed.end(), [](auto one) { return one; }));
     for (const Tree& tree : forest.trees) {
       std::vector<Bits> layers(tree.layers.size());
       for (std::size_t l = layers.size(); l-- > 0;) {
@@ -49,6 +52,18 @@ public:
   std::uint32_t siblings(std::size_t tree, std::size_t layer, const Siblings& siblings) const noexcept {
     return trees_[tree][layer].run(siblings.begin, siblings.width);
   }
+
+  // Calls visit(number of the sibling) for those that are entered.
+  template <class Visit> void each(std::size_t tree, std::size_t layer, const Siblings& siblings, Visit&& visit) const {
+    const Bits& bits = trees_[tree][layer];
+    for (std::uint32_t at = 0; at < siblings.width; at += 32) {
+      std::uint32_t mask = bits.run(siblings.begin + at, std::min(32u, siblings.width - at));
+      for (; mask != 0; mask &= mask - 1) visit(at + static_cast<std::uint32_t>(std::countr_zero(mask)));
+    }
+  }
+
+  // How many labels are allowed.
+  std::uint64_t allowed() const noexcept { return allowed_; }
 
   std::uint64_t bytes() const noexcept {
     std::uint64_t sum = 0;
@@ -101,6 +116,7 @@ private:
   }
 
   std::vector<std::vector<Bits>> trees_;
+  std::uint64_t allowed_ = 0;
 };
 
 } // namespace beamwood

@@ -5,7 +5,8 @@
 // deepest layer where any does is opened too. So k labels come back when the tree has them, and each opening brings at
 // least one: every node entered has an allowed label below it.
 //
-// A score is its path's alone, so no filter changes a bit of it. Queries are walked one at a time, in any layout.
+// A score is its path's alone, so no filter changes a bit of it. Queries are walked one at a time, in any layout. In the
+// threaded one the usual walk comes first: it keeps no waiting nodes and stops at its bound, and mostly it is enough.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -25,6 +26,7 @@ class FilteredWalk {
 public:
   BlockRunner runner;
   ThreadedOpener opener;
+  ThreadedWalk threads;
 
   // Fills one row of the answer. False: the model's arrays are damaged.
   bool run(const Forest& forest, const Filter& filter, const Query& query, const SearchOptions& options,
@@ -33,8 +35,11 @@ public:
     kernels_ = kernels_for(options.isa);
     answers_.clear();
     best_.reset(options.k);
-    for (tree_ = 0; tree_ < forest.trees.size(); ++tree_)
-      if (!reach()) return false;
+    for (tree_ = 0; tree_ < forest.trees.size(); ++tree_) {
+      bool enough = false;
+      if (forest.layout == Layout::threaded && !reach_threaded(enough)) return false;
+      if (!enough && !reach()) return false;
+    }
     if (!alone()) merge_trees(answers_, forest.trees.size(), options.k, best_);
     write_row(best_, options.k, labels, scores);
     return true;
@@ -51,6 +56,21 @@ private:
 
   bool alone() const noexcept { return forest_->trees.size() == 1; }
   const Tree& tree() const noexcept { return forest_->trees[tree_]; }
+
+  // The usual walk. Where it reached too few labels, what it found is forgotten: `reach` finds it again and goes on.
+  bool reach_threaded(bool& enough) {
+    const std::size_t before = answers_.size();
+    if (!threads.run(*forest_, tree_, *query_, options_->beam, options_->bound, *kernels_, answers_,
+                     alone() ? &best_ : nullptr, filter_))
+      return false;
+    const std::size_t found = alone() ? best_.ranked().size() : answers_.size() - before;
+    enough = found >= std::min<std::uint64_t>(options_->k, filter_->allowed());
+    if (!enough) {
+      best_.reset(options_->k);
+      answers_.resize(before);
+    }
+    return true;
+  }
 
   bool reach() {
     const std::size_t layers = tree().layers.size();
@@ -129,15 +149,10 @@ private:
     if (id_of(node.key) >= layer.shape.parents() || !layer.shape.children(id_of(node.key), siblings)) return false;
     if (scores_.size() < siblings.width) scores_.resize(std::max<std::size_t>(siblings.width, kMaskWidth));
     if (!score_children(l, layer, siblings, node, number)) return false;
-    const auto take = [&](std::uint32_t c) { return offer(l, layer, siblings.begin + c, scores_[c], number); };
-    if (siblings.width <= kMaskWidth) {
-      for (std::uint32_t mask = filter_->siblings(tree_, l, siblings); mask != 0; mask &= mask - 1)
-        if (!take(static_cast<std::uint32_t>(std::countr_zero(mask)))) return false;
-      return true;
-    }
-    for (std::uint32_t c = 0; c < siblings.width; ++c)
-      if (filter_->enters(tree_, l, siblings.begin + c) && !take(c)) return false;
-    return true;
+    bool sound = true;
+    filter_->each(tree_, l, siblings,
+                  [&](std::uint32_t c) { sound = sound && offer(l, layer, siblings.begin + c, scores_[c], number); });
+    return sound;
   }
 
   bool score_children(std::size_t l, const TreeLayer& layer, const Siblings& siblings, const Waiting& node,
@@ -193,7 +208,7 @@ public:
   bool run(const Forest& forest, const Filter& filter, std::span<const Query> queries, const SearchOptions& options,
            const Workers& workers, std::int64_t* labels, float* scores) {
     if (walks_.size() < workers.threads) walks_.resize(workers.threads);
-    for (FilteredWalk& walk : walks_) walk.runner.work = walk.opener.work = {};
+    for (FilteredWalk& walk : walks_) walk.runner.work = walk.opener.work = walk.threads.work = {};
     std::atomic<bool> sound{true};
     parallel_for(workers, (queries.size() + kRun - 1) / kRun, [&](std::size_t task, unsigned worker) {
       for (std::size_t q = task * kRun; q < std::min(queries.size(), (task + 1) * kRun) && sound; ++q)
@@ -201,7 +216,11 @@ public:
           sound = false;
     });
     work = {};
-    for (const FilteredWalk& walk : walks_) work += walk.runner.work, work += walk.opener.work;
+    for (const FilteredWalk& walk : walks_) {
+      work += walk.runner.work;
+      work += walk.opener.work;
+      work += walk.threads.work;
+    }
     return sound;
   }
 

@@ -43,11 +43,12 @@ struct ThreadedWeights {
   // False when the offsets leave the array.
   bool at(std::uint32_t parent, ThreadedChunk& out) const noexcept {
     const std::uint64_t begin = start[parent] >> 1, end = start[parent + 1] >> 1;
+    if (begin > end || end > words.size() - kTailWords) return false;
     out = {words.data() + begin,
            end - begin,
            (start[parent] & 1) != 0,
            {kind, kind == WeightKind::u8 ? scale[parent] : 1.0f}};
-    return begin <= end && end <= words.size() - kTailWords;
+    return true;
   }
 };
 

@@ -8,6 +8,8 @@
 // beats a node's own score, neither the node nor any after it can contribute: stop. At equal scores it goes on, for
 // the order law then decides by id. The bound is off where scores can rise (identity), in layers with early leaves
 // (they join the answers whatever the beam), and in the last layer of several trees (every child counts there).
+//
+// With a filter, children that it does not enter are left out where children are scored.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,6 +17,7 @@
 
 #include "beamwood/answers.hpp"
 #include "beamwood/block.hpp"
+#include "beamwood/filter.hpp"
 
 namespace beamwood {
 
@@ -22,16 +25,19 @@ class ThreadedWalk {
 public:
   Work work;
 
-  // Appends the labels reached to `answers`; where the tree is alone, offers them to `best` instead, which keeps k.
-  // False: the model's arrays are damaged.
-  bool run(const Forest& forest, const Tree& tree, const Query& query, std::uint32_t beam, bool bound,
-           const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
+  // Appends the labels that tree t reaches to `answers`; where it is alone, offers them to `best` instead, which keeps
+  // k. False: the model's arrays are damaged.
+  bool run(const Forest& forest, std::size_t t, const Query& query, std::uint32_t beam, bool bound,
+           const Kernels& kernels, std::vector<Answer>& answers, TopK* best, const Filter* filter = nullptr) {
+    const Tree& tree = forest.trees[t];
+    filter_ = filter, tree_ = t;
     bound = bound && forest.activation.only_shrinks();
     start(forest, tree.layers[0], query);
     for (std::size_t l = 0; l < tree.layers.size(); ++l) {
       const TreeLayer* above = l == 0 ? nullptr : &tree.layers[l - 1];
       const bool last = l + 1 == tree.layers.size();
       const TreeLayer& layer = tree.layers[l];
+      layer_ = l;
       ranker_.reset(beam);
       const bool labelled = !layer.shape.label.empty();
       TopK* const bar = !bound || (labelled && !(last && best)) ? nullptr : last ? best : &ranker_;
@@ -135,15 +141,18 @@ private:
     };
     if (bar && bar->bar() != kWorstKey && width <= kMaskWidth) {
       const double lowest = lowest_z(forest.activation, open.score, score_of(bar->bar()), last);
-      for (std::uint32_t mask = kernels.reaching(sums_.data(), bias_, width, static_cast<float>(lowest)); mask != 0;
-           mask &= mask - 1) {
+      std::uint32_t mask = kernels.reaching(sums_.data(), bias_, width, static_cast<float>(lowest));
+      if (filter_) mask &= filter_->siblings(tree_, layer_, open.siblings);
+      for (; mask != 0; mask &= mask - 1) {
         const auto c = static_cast<std::uint32_t>(std::countr_zero(mask));
         const float z = bias_ ? sums_[c] + bias_[c] : sums_[c];
         take(c, combine(forest.activation.path, open.score, activate(forest.activation, z)));
       }
     } else {
       kernels.activate(forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
-      for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
+      if (filter_) filter_->each(tree_, layer_, open.siblings, [&](std::uint32_t c) { take(c, scores_[c]); });
+      else
+        for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
     }
     if (bar) bar->tighten();
     return sound;
@@ -187,6 +196,8 @@ private:
   std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_
   std::vector<float> sums_, scores_;
   const float* bias_ = nullptr; // of the node whose children are being scored
+  const Filter* filter_ = nullptr;
+  std::size_t tree_ = 0, layer_ = 0;
   TopK ranker_;
 };
 

@@ -39,7 +39,7 @@ def bench(
     import beamwood as bw
     from beamwood.variants import LEGEND, time_variants, variants_table
 
-    given = Given(data=data, x=x, format=format, text_column=text_column, labels_column=None, skip_bad=skip_bad)
+    given = Given.of(locals())
     model = bw.load(model_file)
     X = _rows(model, given, queries)
     progress = progress_for(not (quiet or json_))

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from beamwood.arguments import cores
 from beamwood.cli import options as o
 from beamwood.cli.given import Given, truth_of
-from beamwood.cli.output import cores, say, show, show_json
+from beamwood.cli.output import say, show, show_json
 from beamwood.cli.predict import ask_texts
 from beamwood.data import read_matrix
 from beamwood.errors import DataError
@@ -46,16 +47,7 @@ def evaluate(
     from beamwood.metrics import evaluate as measure
 
     ranks = _ranks(at)
-    given = Given(
-        data=data,
-        x=x,
-        y=y,
-        format=format,
-        text_column=text_column,
-        labels_column=labels_column,
-        separator=separator,
-        skip_bad=skip_bad,
-    )
+    given = Given.of(locals())
     model = bw.load(model_file)
     threads = threads or cores()
     begun = time.perf_counter()

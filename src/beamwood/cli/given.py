@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import typer
 from beamwood.data import Rows, read_matrix, read_npz, read_svmlight, read_xmc
 from beamwood.errors import DataError, SettingsError
 from beamwood.records import Record, Records, iter_records
-from beamwood.sources import format_of, name_of, opened
+from beamwood.sources import format_of, name_of, text_lines
 
 LINES = "lines"
 TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", LINES)
@@ -31,10 +31,15 @@ class Given:
     y: Path | None = None
     format: str | None = None
     text_column: str = "text"
-    labels_column: str | None = "labels"
+    labels_column: str = "labels"
     separator: str | None = None
     skip_bad: bool = False
     skipped: int = 0
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Given:
+        """From the options of a verb, by their names; those it does not have keep their defaults."""
+        return cls(**{field.name: options[field.name] for field in fields(cls) if field.name in options})
 
     def __post_init__(self) -> None:
         """Refuses what cannot be meant."""
@@ -77,7 +82,7 @@ class Given:
         if self.kind == LINES:
             if with_labels:
                 raise SettingsError("--format lines holds texts alone; labels are read from jsonl, csv, tsv, parquet")
-            yield from _lines(self.data)
+            yield from ((text, []) for _, text in text_lines(self.data))
             return
         yield from iter_records(
             self.data,
@@ -124,17 +129,6 @@ class Given:
 
     def _count_bad(self, message: str) -> None:
         self.skipped += 1
-
-
-def _lines(source: str) -> Iterator[tuple[str, list[str]]]:
-    with opened(source) as stream:
-        for number, line in enumerate(stream, start=1):
-            try:
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"), []
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"{name_of(source)}, line {number}: found bytes that are not UTF-8; save it as UTF-8"
-                ) from error
 
 
 def truth_of(model: Any, records: Records) -> tuple[sp.csr_matrix, int]:

@@ -22,9 +22,9 @@ def inspect(
     model_file: o.ModelFile,
     data: Annotated[
         str | None,
-        typer.Option("--data", help="Rows of texts with labels: adds the most frequent of these labels."),
+        typer.Option("--data", help="Rows of texts with labels: shows the most frequent of these labels."),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="How many of them.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="How many of the most frequent labels.")] = 10,
     weights: Annotated[bool, typer.Option(help="Read all weights, for their histogram.")] = True,
     verify: Annotated[bool, typer.Option("--verify", help="Read the whole file and compare its checksums.")] = False,
     format: o.Format = None,
@@ -35,7 +35,7 @@ def inspect(
     json_: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
-    """Show what is in a model file: the tree's shape, bytes by section, settings, a histogram of weights.
+    """Show what is in a model file: the tree's shape, bytes by section, weights by size, the most frequent labels.
 
     Example: beamwood inspect model.bw
     """
@@ -47,15 +47,10 @@ def inspect(
     if weights:
         found["weights"] = histogram(model)
     if data is not None:
-        given = Given(
-            data=data,
-            format=format,
-            text_column=text_column,
-            labels_column=labels_column,
-            separator=separator,
-            skip_bad=skip_bad,
-        )
+        given = Given.of(locals())
         found["most_frequent"] = _most_frequent(model, given, top)
+    elif model.rows_of_label is not None:
+        found["most_frequent"] = _most_trained(model, top)
     if json_:
         show_json(found)
         return
@@ -70,6 +65,13 @@ def histogram(model: Any) -> list[dict[str, float]]:
             counts += np.histogram(np.abs(layer.weights.data), bins=np.array(_EDGES))[0]
     ends = [None if np.isinf(edge) else edge for edge in _EDGES[1:]]
     return [{"from": a, "to": b, "count": int(n)} for a, b, n in zip(_EDGES, ends, counts, strict=False)]  # type: ignore[dict-item]
+
+
+def _most_trained(model: Any, top: int) -> list[dict[str, Any]]:
+    """The labels that most rows of the training had."""
+    rows = model.rows_of_label.astype(np.int64)
+    best = np.lexsort((np.arange(len(rows)), -rows))[:top].tolist()
+    return [{"key": model.key(label), "name": model.name(label), "rows": int(rows[label])} for label in best]
 
 
 def _most_frequent(model: Any, given: Given, top: int) -> list[dict[str, Any]]:

@@ -64,6 +64,13 @@ SkipBad = Annotated[
 K = Annotated[int, _whole(1, "--k", "-k", help="Labels returned for each query.")]
 Beam = Annotated[int, _whole(1, "--beam", "-b", help="Nodes kept a layer: more is slower and finds more.")]
 MinScore = Annotated[float | None, typer.Option(help="Leave out labels that score less.")]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="KEY", help="Find this label (and others so given) alone; repeat."),
+]
+AllowFile = Annotated[Path | None, typer.Option("--allow-file", help="The same for every key of a file, one a line.")]
+Deny = Annotated[list[str] | None, typer.Option("--deny", metavar="KEY", help="Never find this label; repeat.")]
+DenyFile = Annotated[Path | None, typer.Option("--deny-file", help="The same for every key of a file, one a line.")]
 Threads = Annotated[int | None, _whole(1, "--threads", "-t", help="Threads; all cores if not given.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace a file that is there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines, and no progress.")]

@@ -11,9 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 import typer
 
+from beamwood.arguments import cores
 from beamwood.cli import options as o
+from beamwood.cli.allowed import filter_of
 from beamwood.cli.given import Given
-from beamwood.cli.output import STANDARD, check_free, cores, say, show_json, written
+from beamwood.cli.output import STANDARD, check_free, say, show_json, written
 from beamwood.errors import DataError, SettingsError
 from beamwood.progress import Update, progress_for
 
@@ -31,6 +33,10 @@ def predict(
     k: o.K = 10,
     beam: o.Beam = 10,
     min_score: o.MinScore = None,
+    allow: o.Allow = None,
+    allow_file: o.AllowFile = None,
+    deny: o.Deny = None,
+    deny_file: o.DenyFile = None,
     threads: o.Threads = None,
     format: o.Format = None,
     text_column: o.TextColumn = "text",
@@ -48,13 +54,15 @@ def predict(
     """
     import beamwood as bw
 
-    given = Given(data=data, x=x, format=format, text_column=text_column, labels_column=None, skip_bad=skip_bad)
+    given = Given.of(locals())
     check_free(output, force)
     model = bw.load(model_file)
+    allowed = filter_of(model, allow, allow_file, deny, deny_file)
     begun = time.perf_counter()
     rows = 0
     with progress_for(not (quiet or json_ or output == STANDARD)).stage("predict", 0) as update:
-        blocks = answers(model, given, k=k, beam=beam, threads=threads or cores(), update=update)
+        how = {"k": k, "beam": beam, "threads": threads or cores(), "filter": allowed}
+        blocks = answers(model, given, how, update)
         kept = (_at_least(labels, scores, min_score) for labels, scores in blocks)
         with written(output) as stream:
             rows = _write_npz(stream, model, kept) if output.endswith(".npz") else _write_lines(stream, model, kept)
@@ -65,27 +73,25 @@ def predict(
         say(f"note: {given.skipped:,} bad rows were left out")
 
 
-def answers(
-    model: Any, given: Given, *, k: int, beam: int, threads: int, update: Update = lambda share: None
-) -> Iterator[Answers]:
-    """Labels and scores of the given rows, some thousands at a time."""
+def answers(model: Any, given: Given, how: dict[str, Any], update: Update) -> Iterator[Answers]:
+    """Labels and scores of the given rows, some thousands at a time; how: arguments of topk."""
     if given.is_text:
         for texts in given.text_blocks():
-            yield ask_texts(model, texts, k=k, beam=beam, threads=threads)
+            yield ask_texts(model, texts, **how)
         return
     if given.kind == "svmlight":
         X = given.rows(features=model.n_features, with_labels=False).X
     else:
         X = given.rows(with_labels=False).X
     for first in range(0, X.shape[0], _ROWS_A_BLOCK):
-        yield model.topk(X[first : first + _ROWS_A_BLOCK], k=k, beam=beam, threads=threads)
+        yield model.topk(X[first : first + _ROWS_A_BLOCK], **how)
         update(min(1.0, (first + _ROWS_A_BLOCK) / X.shape[0]))
 
 
-def ask_texts(model: Any, texts: list[str], *, k: int, beam: int, threads: int) -> Answers:
+def ask_texts(model: Any, texts: list[str], *, k: int, beam: int, threads: int, filter: Any = None) -> Answers:
     """Labels and scores of some texts; none for a text without a known word, as in `Model.search`."""
     X = text_of(model).transform(texts, threads=threads)
-    labels, scores = model.topk(X, k=k, beam=beam, threads=threads)
+    labels, scores = model.topk(X, k=k, beam=beam, threads=threads, filter=filter)
     unknown = np.diff(X.indptr) == 0
     labels[unknown], scores[unknown] = -1, -np.inf
     return labels, scores

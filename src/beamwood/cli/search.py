@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from beamwood.cli import options as o
+from beamwood.cli.allowed import filter_of
 from beamwood.cli.output import one_line, show, show_json
 from beamwood.cli.predict import text_of
 
@@ -26,6 +27,10 @@ def search(
     k: o.K = 10,
     beam: o.Beam = 10,
     min_score: o.MinScore = None,
+    allow: o.Allow = None,
+    allow_file: o.AllowFile = None,
+    deny: o.Deny = None,
+    deny_file: o.DenyFile = None,
     json_: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
@@ -39,10 +44,11 @@ def search(
 
     model = bw.load(model_file)
     text_of(model)
+    allowed = filter_of(model, allow, allow_file, deny, deny_file)
     queries = iter([" ".join(query)]) if query else _asked()
     for text in queries:
         begun = time.perf_counter()
-        hits = model.search(text, k=k, beam=beam, min_score=min_score)
+        hits = model.search(text, k=k, beam=beam, min_score=min_score, filter=allowed)
         took = (time.perf_counter() - begun) * 1e6
         if json_:
             found = [{"label": h.label, "key": h.key, "name": h.name, "score": float(h.score)} for h in hits]

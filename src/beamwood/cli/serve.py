@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from beamwood.arguments import cores
 from beamwood.cli import options as o
-from beamwood.cli.output import cores, show
+from beamwood.cli.output import show
 from beamwood.errors import SettingsError
 
 _NEEDED = ("uvicorn", "uvloop", "httptools", "orjson")

@@ -66,16 +66,7 @@ def train(
     """
     if output is None:
         raise typer.BadParameter("give the model file to write: -o model.bw")
-    given = Given(
-        data=data,
-        x=x,
-        y=y,
-        format=format,
-        text_column=text_column,
-        labels_column=labels_column,
-        separator=separator,
-        skip_bad=skip_bad,
-    )
+    given = Given.of(locals())
     check_free(output, force, stream=False)
     check_free(report, force)
     progress = progress_for(not (quiet or json_))
