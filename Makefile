@@ -35,7 +35,7 @@ help:
 	@echo "make test       set up, lint, types, native tests, Python tests: what must be green"
 	@echo "make test-page  the search page in Chromium: typing, beam, explanations, dark, phone"
 	@echo "make test-serve overload, swaps, SIGTERM, killed workers, hostile requests: CAMPAIGNS='swap kill' chooses"
-	@echo "make bench      the table of variants on larger models"
+	@echo "make bench      the paper's benchmark on small stand-ins and against rivals, with plots: build/bench-report"
 	@echo "make laws       the laws on LAWS=$(LAWS) random models"
 	@echo "make fuzz       FUZZ=$(FUZZ) damaged model files"
 	@echo "make sanitize   native tests and fuzzing under ASan + UBSan, native tests under TSan"
@@ -72,8 +72,9 @@ demo: $(VENV)/.package
 	@$(BIN)/python examples/demo.py
 
 bench: $(VENV)/.package
-	$(call say,the eight variants)
-	@$(BIN)/python bench/variants.py
+	@$(PIP) "matplotlib>=3.7"
+	$(call say,the gauntlet: a quarter of an hour on two cores)
+	@$(BIN)/beamwood bench bench/small.toml --out build/bench-report
 
 # --- checks --------------------------------------------------------------------------------------------------------
 

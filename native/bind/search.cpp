@@ -67,6 +67,7 @@ void put_hits(const std::int64_t* labels, const float* scores, std::size_t count
 struct Wanted {
   std::uint32_t k, beam;
   int matcher, isa;
+  bool bound;
   const Filter* filter;
 };
 
@@ -85,9 +86,10 @@ Found find(PyForest& self, const Vectorizer& vectorizer, std::string_view text, 
   found.sound = vectorizer.transform_one(text, scratch.text, scratch.ids, scratch.values) &&
                 (scratch.ids.empty() || scratch.ids.back() < self.forest.features);
   if (!found.sound || scratch.ids.empty()) return found;
+  if (self.forest.unit_rows) to_unit_length(scratch.values.data(), scratch.values.size(), scratch.values.data());
   scratch.labels.resize(wanted.k);
   scratch.scores.resize(wanted.k);
-  SearchOptions options = options_of(wanted.k, wanted.beam, wanted.matcher, wanted.isa, true);
+  SearchOptions options = options_of(wanted.k, wanted.beam, wanted.matcher, wanted.isa, wanted.bound);
   const Query query{scratch.ids.data(), scratch.values.data(), static_cast<std::uint32_t>(scratch.ids.size())};
   std::int64_t* const labels = scratch.labels.data();
   float* const scores = scratch.scores.data();
@@ -103,14 +105,14 @@ Found find(PyForest& self, const Vectorizer& vectorizer, std::string_view text, 
 
 // (fault, known terms, native nanoseconds, hits): fault 0 is success, 5 a damaged model.
 nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view text, const Strings* keys,
-                 const Strings* names, std::uint32_t k, std::uint32_t beam, int matcher, int isa,
+                 const Strings* names, std::uint32_t k, std::uint32_t beam, int matcher, int isa, bool bound,
                  const Filter* filter) {
   check_fits(filter, self);
   const Shelf<CallScratch>::Loan scratch(self.shelf);
   Found found;
   {
     const nb::gil_scoped_release released;
-    found = find(self, vectorizer, text, {k, beam, matcher, isa, filter}, *scratch.operator->());
+    found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch.operator->());
   }
   return nb::make_tuple(found.sound ? 0 : 5, scratch->ids.size(), found.nanoseconds,
                         hits_of(scratch->labels.data(), scratch->scores.data(), found.count, keys, names));
@@ -118,7 +120,7 @@ nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view 
 
 // The same with the hits that score at least `least` as JSON, in bytes: what a server sends on.
 nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_view text, const Strings* keys,
-                      const Strings* names, std::uint32_t k, std::uint32_t beam, int matcher, int isa,
+                      const Strings* names, std::uint32_t k, std::uint32_t beam, int matcher, int isa, bool bound,
                       const Filter* filter, float least) {
   check_fits(filter, self);
   const Shelf<CallScratch>::Loan scratch(self.shelf);
@@ -126,7 +128,7 @@ nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_
   std::string out;
   {
     const nb::gil_scoped_release released;
-    found = find(self, vectorizer, text, {k, beam, matcher, isa, filter}, *scratch.operator->());
+    found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch.operator->());
     put_hits(scratch->labels.data(), scratch->scores.data(), found.count, keys, names, least, out);
   }
   return nb::make_tuple(found.sound ? 0 : 5, scratch->ids.size(), found.nanoseconds, nb::bytes(out.data(), out.size()));
@@ -143,10 +145,10 @@ void bind_search(nb::module_& m) {
           },
           nb::arg("blob"), nb::arg("offsets"));
   m.def("search", &search, nb::arg("forest"), nb::arg("vectorizer"), nb::arg("text"), nb::arg("keys").none(),
-        nb::arg("names").none(), nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"),
+        nb::arg("names").none(), nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"),
         nb::arg("filter").none());
   m.def("search_json", &search_json, nb::arg("forest"), nb::arg("vectorizer"), nb::arg("text"), nb::arg("keys").none(),
-        nb::arg("names").none(), nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"),
+        nb::arg("names").none(), nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"),
         nb::arg("filter").none(), nb::arg("least"));
   m.def(
       "hits",
