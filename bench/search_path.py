@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from rivals import Pecos
-from timing import each_time, print_table
-from timing import in_turns as figures_in_turns
 
 import beamwood as bw
+from beamwood.bench.rivals import Pecos
+from beamwood.bench.timing import each_time, print_table
+from beamwood.bench.timing import in_turns as figures_in_turns
 from beamwood.interop import pecos as pecos_folder
 from beamwood.records import iter_records
 from beamwood.text import FittedText, TextFeatures

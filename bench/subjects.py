@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import generate
 import numpy as np
 import scipy.sparse as sp
-from rivals import BUILD, Pecos
 
 from beamwood.activations import Activation
+from beamwood.bench import generate
+from beamwood.bench.rivals import BUILD, Pecos
 from beamwood.interop.pecos import read_layers, write_layers
 from beamwood.layers import Layer
 

@@ -118,10 +118,10 @@ std::vector<Choice> choices_of(const BeamSearch& search) {
 nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
                 const nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& labels,
                 const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& scores, std::uint32_t beam,
-                unsigned threads, int matcher, int isa, bool exact, bool sort_blocks, bool with_stats,
+                unsigned threads, int matcher, int isa, bool bound, bool exact, bool sort_blocks, bool with_stats,
                 const Filter* filter) {
   check_fits(filter, self);
-  const SearchOptions options = options_of(labels.shape(1), beam, matcher, isa, sort_blocks);
+  const SearchOptions options = options_of(labels.shape(1), beam, matcher, isa, bound, sort_blocks);
   const Workers workers = python_workers(threads);
   int fault = 0;
   Stats stats;
@@ -185,8 +185,8 @@ void bind_forest(nb::module_& m) {
            nb::arg("scale"))
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
-           nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"), nb::arg("exact"),
-           nb::arg("sort_blocks"), nb::arg("with_stats"), nb::arg("filter").none());
+           nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"),
+           nb::arg("exact"), nb::arg("sort_blocks"), nb::arg("with_stats"), nb::arg("filter").none());
 }
 
 } // namespace

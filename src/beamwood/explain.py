@@ -167,9 +167,12 @@ class Explainer:
     def weights(self, tree: int, layer: int, place: int) -> tuple[Array, Array]:
         """The features and weights of a node."""
         try:
-            return _core.node_weights(self._forest, tree, layer, place)
+            feature, weight = _core.node_weights(self._forest, tree, layer, place)
         except IndexError as error:
             raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
+        if (feature[1:] <= feature[:-1]).any():
+            raise FormatError(f"The model is damaged in layer {layer}: a weight stands twice. Get a fresh copy.")
+        return feature, weight
 
     def telling(self, feature: Array, weight: Array, count: int) -> tuple[Telling, ...]:
         """The largest weights, at equal weights the first features."""

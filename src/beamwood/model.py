@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import MutableMapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any, Literal, overload
 from weakref import WeakValueDictionary
 
@@ -28,7 +29,7 @@ from beamwood.engine import (
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, mean_score
 from beamwood.filters import Filter, make_filter
-from beamwood.hits import Hits, checked_text, hits_above
+from beamwood.hits import Hits, JsonHits, checked_text, hits_above
 from beamwood.layers import Layer
 from beamwood.reference import unit_length
 from beamwood.rows import as_csr, is_sparse
@@ -183,8 +184,8 @@ class Model:
         from beamwood import __version__
 
         arrays = {name: array for name, array in sorted(self._sections.items()) if array.size}
-        description = {"version": __version__, "model": self._shape.describe()}
-        store.save(path, arrays, description | store.requirements(self._shape.weights, self._shape.requires()))
+        described = {"version": __version__, "requires": self._shape.requires(), "model": self._shape.describe()}
+        store.save(path, arrays, described)
 
     def compress(
         self,
@@ -205,16 +206,23 @@ class Model:
 
         return compressed(self, weights, top, threshold, measure)
 
-    def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
+    def using(
+        self,
+        *,
+        matcher: str | None = None,
+        layout: str | None = None,
+        isa: str | None = None,
+        bound: bool | None = None,
+    ) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
 
         matcher: march, binary, hash, dense; layout: threaded, chunk, column; isa: scalar, avx2, avx512; each also auto.
         auto is the threaded layout, which needs no matcher and uses the model as it is. Chunks and columns are built
-        beside it, and a matcher without a layout means chunks.
+        beside it, and a matcher without a layout means chunks. bound=False opens every node of the beam, also those
+        that can contribute nothing, for comparison.
         """
-        given = {
-            name: value for name, value in (("matcher", matcher), ("layout", layout), ("isa", isa)) if value is not None
-        }
+        asked = (("matcher", matcher), ("layout", layout), ("isa", isa), ("bound", bound))
+        given: dict[str, Any] = {name: value for name, value in asked if value is not None}
         return Model(self._shape, self._sections, replace(self._engine, **given), self.report, self._forests)
 
     @overload
@@ -321,6 +329,19 @@ class Model:
         )
         return hits_above(found[3], min_score, found[1], found[2])
 
+    def search_json(
+        self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None, filter: Filter | None = None
+    ) -> JsonHits:
+        """The hits of search as a JSON list, in bytes: what a server sends on, without a Python object a hit."""
+        fitted = self._fitted_text()
+        native = None if filter is None else self._own(filter)
+        least = -np.inf if min_score is None else min_score
+        strings = (self._native_keys, self._native_names)
+        _, known, nanoseconds, hits = self._searcher.search_json(
+            checked_text(text), fitted.vectorizer, *strings, positive(k, "k"), positive(beam, "beam"), native, least
+        )
+        return JsonHits(hits, known, nanoseconds)
+
     def search_many(
         self,
         texts: Sequence[str],
@@ -359,17 +380,19 @@ class Model:
         allow and deny are label keys (strings), label numbers, or a truth value for each label. missing="ignore" leaves
         out keys that no label has and lists them in the filter's `missing`. Build a filter once and use it often.
         """
-        return make_filter(self._threaded, self._leaves(), self._shape.labels, self._find_keys, allow, deny, missing)
+        return make_filter(self._threaded, self._leaves, self._shape.labels, self._find_keys, allow, deny, missing)
 
     def _own(self, filter: Filter) -> Any:
         """The native side of a filter of this model, under whichever engine."""
         if not isinstance(filter, Filter):
             raise SettingsError(f"filter={filter!r:.80}. A filter made by model.filter(allow=…, deny=…) is wanted.")
-        if not filter.made_for(self._leaves()):
+        if not filter.made_for(self._leaves):
             raise SettingsError("The filter was made by another model. Make one with this model's filter(…).")
         return filter._native
 
+    @cached_property
     def _leaves(self) -> tuple[Any, ...]:
+        """The arrays that a model and its filters know each other by."""
         return tuple(self._sections[f"tree{tree}/leaf_of_label"] for tree in range(len(self._shape.trees)))
 
     def _find_keys(self, keys: list[str]) -> Labels:
@@ -552,7 +575,7 @@ class Model:
             "bytes_of_weights": weights,
             "bytes_a_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,
-            "engine": {"matcher": self._engine.matcher, "layout": self._engine.layout, "isa": self._engine.isa},
+            "engine": asdict(self._engine),
             "settings": self.settings,
         }
 
@@ -571,8 +594,7 @@ class Model:
 
 def parts_of(shape: Shape, sections: Sections) -> Parts:
     """What a native forest is made from."""
-    form = (shape.activation, shape.weights, shape.unit_rows)
-    return Parts(sections, shape.trees, shape.features, shape.labels, *form)
+    return Parts(sections, shape.trees, shape.features, shape.labels, shape.activation, shape.weights, shape.unit_rows)
 
 
 def _must_agree(shape: Shape) -> tuple[Any, ...]:

@@ -40,8 +40,12 @@ class Shape:
 
     def requires(self) -> list[str]:
         """What a reader of the file must know beyond the layout: a model that uses none of it needs nothing new."""
-        discounted = ["discount-1"] if self.activation.discount != 1 else []
-        return discounted + (["unit-rows-1"] if self.unit_rows else [])
+        used = {
+            "compact-1": self.weights != "f32",  # weights of 16 or 8 bits
+            "discount-1": self.activation.discount != 1,
+            "unit-rows-1": self.unit_rows,
+        }
+        return [feature for feature, here in used.items() if here]
 
     @classmethod
     def read(cls, meta: dict[str, Any]) -> Shape:

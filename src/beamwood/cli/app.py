@@ -105,5 +105,5 @@ def _beamwood(
     """
 
 
-for _verb in (train, predict, evaluate, search, explain, serve, inspect, convert, compress, bench):
+for _verb in (train, predict, evaluate, search, explain, serve, inspect, compress, convert, bench):
     app.command(no_args_is_help=True)(_verb)

@@ -111,11 +111,13 @@ def _zipf(uniform: Floats, size: int, head: float, steep: float) -> Floats:
     return rank
 
 
-def dataset(labels: int, features: int, rows: int, nnz_per_row: float, seed: int = 0) -> Dataset:
+def dataset(
+    labels: int, features: int, rows: int, nnz_per_row: float, seed: int = 0, labels_per_row: float = 1.4
+) -> Dataset:
     """Documents and their labels; every label has a row as long as there are enough rows."""
     topics = Topics(labels, features, seed)
     rng = np.random.default_rng(seed)
-    Y = _labels_of_rows(topics, rows, rng)
+    Y = _labels_of_rows(topics, rows, rng, labels_per_row)
     factor = _tokens_for(topics, nnz_per_row, seed)
     counts = sp.vstack([_count(topics, part, nnz_per_row * factor, rng) for part in _parts(Y)], format="csr")
     return Dataset(_tfidf(counts), Y)
@@ -126,18 +128,28 @@ def _parts(Y: sp.csr_matrix) -> Iterator[sp.csr_matrix]:
         yield Y[first : first + ROWS_AT_ONCE]
 
 
-def _labels_of_rows(topics: Topics, rows: int, rng: np.random.Generator) -> sp.csr_matrix:
-    """One label a row, each at least once, popular ones more often; four rows in ten have a near one too."""
+def _labels_of_rows(topics: Topics, rows: int, rng: np.random.Generator, labels_per_row: float = 1.4) -> sp.csr_matrix:
+    """One label a row, each at least once, popular ones more often; then near ones, up to the mean that is wanted."""
     popularity = rng.permutation(topics.labels)
     spare = _zipf(rng.random(max(0, rows - topics.labels)), topics.labels, topics.labels / 8, 1.1)
     main = rng.permutation(np.concatenate([np.arange(topics.labels), popularity[spare.astype(np.int64)]]))[:rows]
-    near = np.clip(main + rng.integers(-8, 9, rows), 0, topics.labels - 1)
-    two = rng.random(rows) < 0.4
-    at = np.concatenate([np.arange(rows), np.flatnonzero(two)])
-    cells = at, np.concatenate([main, near[two]])
-    Y = sp.csr_matrix((np.ones(len(at), np.float32), cells), shape=(rows, topics.labels))
+    at, near = _near_labels(topics, main, rng, labels_per_row - 1)
+    cells = np.concatenate([np.arange(rows), at]), np.concatenate([main, near])
+    Y = sp.csr_matrix((np.ones(len(cells[0]), np.float32), cells), shape=(rows, topics.labels))
     Y.data[:] = 1
     return Y
+
+
+def _near_labels(topics: Topics, main: Ints, rng: np.random.Generator, more: float) -> tuple[Ints, Ints]:
+    """Rows and the further labels they get: for a mean below one, at most one each; else more, from a wider range."""
+    rows = len(main)
+    if more < 1:
+        near = main + rng.integers(-8, 9, rows)
+        at = np.flatnonzero(rng.random(rows) < more)
+        return at, np.clip(near[at], 0, topics.labels - 1)
+    at = np.repeat(np.arange(rows), rng.poisson(more, rows))
+    reach = int(8 + 2 * more)
+    return at, np.clip(main[at] + rng.integers(-reach, reach + 1, len(at)), 0, topics.labels - 1)
 
 
 def _tokens_for(topics: Topics, nnz_per_row: float, seed: int) -> float:

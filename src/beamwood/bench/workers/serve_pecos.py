@@ -1,9 +1,4 @@
-"""Requests in on stdin, answers out on stdout, one JSON object a line: libpecos in its own interpreter.
-
-Started by `rivals.py`. Every request has `do` and the arguments of the function of that name below; the
-answer holds what it returned, or `error`. Clocks run here, around the call that is measured and nothing
-else.
-"""
+"""Requests in, libpecos' answers out (see lines.py): clocks run around the call that is measured and nothing else."""
 
 from __future__ import annotations
 
@@ -19,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from lines import rows_of, serve, timed  # type: ignore[import-not-found]
 from pecos.core import ScipyCompressedSparseAllocator, ScipyCsrF32, clib  # type: ignore[import-not-found]
 from pecos.xmc import Indexer, LabelEmbeddingFactory  # type: ignore[import-not-found]
 from pecos.xmc.xlinear.model import XLinearModel  # type: ignore[import-not-found]
@@ -35,8 +31,7 @@ def hello() -> dict[str, Any]:
 
 def train(x: str, y: str, folder: str, branching: int, threads: int) -> dict[str, Any]:
     """Trains with the settings of the paper's models; the folder appears when it is complete."""
-    X = sp.csr_matrix(sp.load_npz(x), dtype=np.float32)
-    X.sort_indices()
+    X = rows_of(x)
     Y = sp.csc_matrix(sp.load_npz(y), dtype=np.float32)
     started = time.perf_counter()
     vectors = LabelEmbeddingFactory.create(Y, X, method="pifa", threads=threads)
@@ -66,8 +61,7 @@ def unload(name: str) -> dict[str, Any]:
 
 def queries(x: str) -> dict[str, Any]:
     """Reads the query matrix and cuts it into rows, so that no measurement includes that."""
-    X = sp.csr_matrix(sp.load_npz(x), dtype=np.float32)
-    X.sort_indices()
+    X = rows_of(x)
     rows = [X[i] for i in range(X.shape[0])]
     QUERIES.update(X=X, rows=rows, native=[ScipyCsrF32.init_from(row) for row in rows])
     return {"rows": X.shape[0]}
@@ -96,7 +90,7 @@ def batch(name: str, beam: int, k: int, threads: int) -> dict[str, Any]:
 def online(name: str, beam: int, k: int, rows: int) -> dict[str, Any]:
     """One call of `predict` a row, as a Python user writes it."""
     model, some = MODELS[name], QUERIES["rows"][:rows]
-    return {"microseconds": [_timed(lambda row: _predict(model, row, beam, k, 1), row) for row in some]}
+    return {"microseconds": [timed(lambda row: _predict(model, row, beam, k, 1), row) for row in some]}
 
 
 def native(name: str, beam: int, k: int, rows: int) -> dict[str, Any]:
@@ -114,14 +108,7 @@ def native(name: str, beam: int, k: int, rows: int) -> dict[str, Any]:
 
     allocate = ScipyCompressedSparseAllocator.CFUNCTYPE(place)
     arguments = [(c_model, byref(row), beam, post, k, 1, allocate) for row in some]
-    return {"microseconds": [_timed(lambda a: predict(*a), a) for a in arguments]}
-
-
-def _timed(call: Any, argument: Any) -> float:
-    """Microseconds of one call, in processor time of this thread."""
-    started = time.thread_time_ns()
-    call(argument)
-    return (time.thread_time_ns() - started) / 1e3
+    return {"microseconds": [timed(lambda a: predict(*a), a) for a in arguments]}
 
 
 def _predict(model: Any, X: Any, beam: int, k: int, threads: int) -> Any:
@@ -134,21 +121,5 @@ def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-VERBS = {f.__name__: f for f in (hello, train, load, unload, queries, answers, batch, online, native)}
-
-
-def main() -> None:
-    """Serves until stdin ends. What libraries print goes to stderr, so that it cannot break a line."""
-    answer_to = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            reply = VERBS[request.pop("do")](**request)
-        except Exception as error:  # the other side raises it again
-            reply = {"error": f"{type(error).__name__}: {error}"}
-        answer_to.write(json.dumps(reply) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    serve(hello, train, load, unload, queries, answers, batch, online, native)

@@ -33,10 +33,17 @@ class Time:
 
 
 def in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int) -> dict[str, Time]:
-    """Calls each once to warm up, then all of them `rounds` times, each round beginning with another one.
+    """The summary of each run's rounds. A run returns its own figures, so it can leave out what does not count."""
+    return {name: summary(figures) for name, figures in _in_turns(runs, rounds).items()}
 
-    A run returns its own figures, so it can leave out what it does not want counted.
-    """
+
+def medians_in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int) -> dict[str, Any]:
+    """The median over the rounds of every query, for percentiles over the queries."""
+    return {name: np.median(np.asarray(figures), axis=0) for name, figures in _in_turns(runs, rounds).items()}
+
+
+def _in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int) -> dict[str, list[Figures]]:
+    """Calls each once to warm up, then all of them `rounds` times, each round beginning with another one."""
     names = list(runs)
     for name in names:
         runs[name]()
@@ -45,7 +52,7 @@ def in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int) -> dict[str
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
             found[name].append(runs[name]())
-    return {name: summary(figures) for name, figures in found.items()}
+    return found
 
 
 def summary(rounds: Sequence[Figures]) -> Time:
@@ -111,13 +118,17 @@ def print_header(title: str, settings: dict[str, Any]) -> None:
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Prints a Markdown table."""
+    print(markdown_table(heads, rows), flush=True)
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A Markdown table whose columns line up; the first column is text, the others stand to the right."""
     cells = [list(heads), *([_text(cell) for cell in row] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     ruler = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    for row in (cells[0], ruler, *cells[1:]):
-        print("| " + " | ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) + " |")
-    print(flush=True)
+    lines = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in (cells[0], ruler, *cells[1:])]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _text(cell: Any) -> str:

@@ -1,6 +1,6 @@
-"""A model file and a matcher in, the bytes a fresh process needs to have in memory for it out.
+"""A model file and an engine in, the bytes a fresh process needs to have in memory for it out.
 
-python bench/resident.py MODEL.bw binary
+python -m beamwood.bench.resident MODEL.bw binary chunk
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def resident_of(path: Path, matcher: str) -> int:
-    """Growth of a fresh process that loads the file and reads all of it."""
-    command = [sys.executable, str(Path(__file__).resolve()), str(path), matcher]
+def resident_of(path: Path, matcher: str, layout: str = "auto") -> int:
+    """Growth of a fresh process that loads the file, reads all of it and answers a query."""
+    command = [sys.executable, "-m", "beamwood.bench.resident", str(path), matcher, layout]
     return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def main() -> None:
     import beamwood as bw
 
-    path, matcher = sys.argv[1:]
+    path, matcher, layout = sys.argv[1:]
     before = resident()
-    model = bw.load(path, verify=True).using(matcher=matcher, layout="chunk")
+    model = bw.load(path, verify=True).using(matcher=matcher, layout=layout)
     query = sp.csr_matrix(([1.0], [0], [0, 1]), shape=(1, model.n_features), dtype=np.float32)
     model.topk(query, k=10, beam=10, threads=1)
     print(resident() - before)
