@@ -2,7 +2,7 @@
 
     python bench/hundred_million.py                     # 15 GB on disk and in the page cache; half an hour on two cores
     python bench/hundred_million.py --labels 100000     # the same in seconds
-    python bench/hundred_million.py --file big.bw       # keeps the file, and uses it when it is there
+    python bench/hundred_million.py --folder vast       # keeps the models there, and uses those it finds
 
 The model is generated (bench/vast.py), not trained, and written by beamwood.stream, which never holds it in memory.
 Before anything is timed, answers are compared bit for bit with a search of our own over weights made again from
@@ -17,6 +17,7 @@ lines    cache lines touched a query: for r rows of b bytes together, r + (b - 4
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
 import sys
@@ -31,12 +32,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from timing import print_header, print_table, save_json
 from vast import BITS, Vast
 
 import beamwood as bw
 from beamwood import _core, stream
 from beamwood.activations import Activation
+from beamwood.bench.timing import print_header, print_table, save_json
 
 Array = npt.NDArray[Any]
 
@@ -72,21 +73,25 @@ def main() -> None:
     parser.add_argument("--weights", choices=("f32", "f16", "u8"), default="u8")
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--fit", type=int, default=1_000_000, help="labels of the model on which other variants run")
-    parser.add_argument("--file", type=Path, help="keep the model here, and use it when it is there")
+    parser.add_argument("--folder", type=Path, help="keep the models here, and use those that are there")
     parser.add_argument("--plot", type=Path, help="where to put the growth curve, .png and .svg")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     shown = {key: getattr(args, key) for key in ("labels", "features", "weights", "queries")}
     print_header("A hundred million labels", {**shown, "branching": 1 << BITS, "activation": ACTIVATION, "k": 10})
-    with tempfile.TemporaryDirectory(prefix="beamwood-vast-", dir=args.file.parent if args.file else None) as folder:
+    if args.folder:
+        args.folder.mkdir(parents=True, exist_ok=True)
+        run(args, args.folder)
+        return
+    with tempfile.TemporaryDirectory(prefix="beamwood-vast-") as folder:
         run(args, Path(folder))
 
 
 def run(args: argparse.Namespace, folder: Path) -> None:
     """Everything, in the order it is printed."""
     vast = Vast(args.labels, args.features)
-    path = args.file or folder / "vast.bw"
-    figures: dict[str, Any] = {"layers": build(vast, path, args.weights)}
+    path = file_of(vast, folder, args.weights)
+    figures: dict[str, Any] = {"build": build(vast, path, args.weights)}
     X, about = vast.queries(args.queries, seed=1)
     words = np.diff(X.indptr)
     print(f"{len(words):,} queries of {words.min()} to {words.max()} words, {words.mean():.1f} on average\n")
@@ -96,62 +101,84 @@ def run(args: argparse.Namespace, folder: Path) -> None:
     check(vast, model, X[: min(CHECKED, args.queries)], args.weights)
     hits = (model.topk(X, 10, 10)[0] == about[:, None]).any(axis=1).mean()
     print(f"{hits:.0%} of the queries have the label they are about among their first 10, beam 10\n")
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+    print(f"{own_memory():.2f} GiB of memory beside the mapped file\n")
     figures["latency"] = latencies(model, X, figures["cold"])
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_majflt - faults
+    print(f"{faults:,} pages were read from disk while warm queries were timed\n")
     figures["growth"] = growth(args, folder, model)
     del model
     figures["variants"] = variants(args, folder)
-    print(f"peak memory of this process without the mapped file: {private_peak():.1f} GiB")
     if args.plot:
         plot(figures["growth"], args.plot)
     save_json(args.json, figures)
 
 
-def build(vast: Vast, path: Path, weights: str) -> list[dict[str, Any]]:
-    """Writes the model unless it is there; what its layers hold."""
-    if path.exists():
-        print(f"{path} is there: {path.stat().st_size / 1e9:.2f} GB\n")
-        return []
-    path.parent.mkdir(parents=True, exist_ok=True)
-    begun, spent = time.perf_counter(), time.process_time()
-    layers = write(vast, path, weights)
-    seconds, cpu = time.perf_counter() - begun, time.process_time() - spent
-    print(f"written in {seconds:,.0f} s ({cpu:,.0f} s of processor time): {path.stat().st_size / 1e9:.2f} GB, ", end="")
-    print(f"{path.stat().st_size / vast.labels:.0f} bytes a label, {private_peak():.1f} GiB of memory at most\n")
+def build(vast: Vast, path: Path, weights: str) -> dict[str, Any]:
+    """Writes the model unless it is there; what that took and what its layers hold, which is kept beside it."""
+    notes = path.with_suffix(".json")
+    if not (path.exists() and notes.exists()):
+        begun, spent = time.perf_counter(), time.process_time()
+        held: list[float] = []
+        layers = [vars(layer) for layer in write(vast, path, weights, held)]
+        took = {"seconds": time.perf_counter() - begun, "cpu": time.process_time() - spent, "gib": max(held)}
+        notes.write_text(json.dumps({**took, "layers": layers}))
+    found = json.loads(notes.read_text())
+    size = path.stat().st_size
+    print(f"written in {found['seconds']:,.0f} s ({found['cpu']:,.0f} s of processor time), ", end="")
+    print(f"{found['gib']:.1f} GiB of memory at most: {size / 1e9:.2f} GB, {size / vast.labels:.0f} bytes a label\n")
     heads = ("layer", "nodes", "non-zeros", "a node", "rows", "rows over non-zeros", "empty rows", "MB")
     print_table(
         heads,
         [
             (
                 str(depth),
-                f"{one.nodes:,}",
-                f"{one.nonzeros:,}",
-                f"{one.nonzeros / one.nodes:,.1f}",
-                f"{one.rows:,}",
-                f"{one.rows / one.nonzeros:.2f}",
-                f"{one.empty_rows / one.rows:.0%}",
-                f"{one.bytes / 1e6:,.1f}",
+                f"{one['nodes']:,}",
+                f"{one['nonzeros']:,}",
+                f"{one['nonzeros'] / one['nodes']:,.1f}",
+                f"{one['rows']:,}",
+                f"{one['rows'] / one['nonzeros']:.2f}",
+                f"{one['empty_rows'] / one['rows']:.0%}",
+                f"{one['bytes'] / 1e6:,.1f}",
             )
-            for depth, one in enumerate(layers)
+            for depth, one in enumerate(found["layers"])
         ],
     )
-    return [vars(layer) for layer in layers]
+    return dict(found)
 
 
-def write(vast: Vast, path: Path, weights: str) -> list[stream.LayerCounts]:
-    """The streaming builder at work."""
+def file_of(vast: Vast, folder: Path, weights: str) -> Path:
+    return folder / f"{vast.labels}-{vast.features}-{weights}.bw"
+
+
+def small_model(vast: Vast, folder: Path, weights: str) -> bw.Model:
+    """A model of the same kind with other labels, warm."""
+    path = file_of(vast, folder, weights)
+    if not path.exists():
+        write(vast, path, weights)
+    model = bw.load(path)
+    warm_up(model)
+    return model
+
+
+def write(vast: Vast, path: Path, weights: str, held: list[float] | None = None) -> list[stream.LayerCounts]:
+    """The streaming builder at work; held: what memory it has at each step."""
+
+    def columns(layer: int, first: int, end: int) -> tuple[Array, Array, Array]:
+        found = vast.columns(layer, first, end)
+        if held is not None:
+            held.append(own_memory())
+        return found
+
     return stream.write_model(
-        path, vast.child_starts, vast.columns, features=vast.features, activation=ACTIVATION, weights=weights
+        path, vast.child_starts, columns, features=vast.features, activation=ACTIVATION, weights=weights
     )
 
 
-def private_peak() -> float:
-    """GiB that the process has held at most, pages of mapped files not counted."""
+def own_memory() -> float:
+    """GiB that this process holds now, pages of mapped files not counted."""
     with open("/proc/self/status", encoding="ascii") as lines:
-        found = {line.split(":")[0]: line.split()[1] for line in lines if line.startswith("Rss")}
-    mapped = int(found.get("RssFile", 0)) / 2**20
-    return float(
-        max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20 - mapped, int(found["RssAnon"]) / 2**20)
-    )
+        return next(int(line.split()[1]) / 2**20 for line in lines if line.startswith("RssAnon"))
 
 
 def cold(path: Path, X: Any) -> dict[int, Latency]:
@@ -249,16 +276,10 @@ def growth(args: argparse.Namespace, folder: Path, largest: bw.Model) -> list[di
     for labels in sizes:
         vast, model = Vast(labels, args.features), largest
         if labels != args.labels:
-            path = folder / f"{labels}.bw"
-            write(vast, path, args.weights)
-            model = bw.load(path)
-            warm_up(model)
+            model = small_model(vast, folder, args.weights)
         X, _ = vast.queries(args.queries, seed=2)
         core, _ = online(model, [X[i] for i in range(X.shape[0])], 10)
         found.append({"labels": labels, **vars(core), "lines": lines_touched(model, X, 10)})
-        if labels != args.labels:
-            del model
-            path.unlink()
     first = found[0]
     print_table(
         ("labels", "mean µs", "p95 µs", "p99 µs", "lines a query", "mean, times the first", "lines, times the first"),
@@ -280,10 +301,9 @@ def growth(args: argparse.Namespace, folder: Path, largest: bw.Model) -> list[di
 def variants(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """The paper's variants on a model that fits in memory several times, in turns, after they agree."""
     labels = min(args.fit, args.labels)
-    vast, path = Vast(labels, args.features), folder / "fit.bw"
-    write(vast, path, args.weights)
+    vast = Vast(labels, args.features)
     X, _ = vast.queries(min(args.queries, 2000), seed=3)
-    base = bw.load(path)
+    base = small_model(vast, folder, args.weights)
     engines = {
         "threaded": {},
         "chunk, binary (the paper's)": {"layout": "chunk", "matcher": "binary"},
@@ -309,8 +329,6 @@ def variants(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
             for name in engines
         ],
     )
-    del base
-    path.unlink()
     return found
 
 
