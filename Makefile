@@ -27,13 +27,15 @@ configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OF
 native_build = $(call configure,$(1),-DBEAMWOOD_SANITIZE=$(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench laws fuzz sanitize lint format tidy types native docs wheels clean
+.PHONY: help demo test test-page test-serve bench laws fuzz sanitize lint format tidy types native docs wheels clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo       set up, train on library records, measure, compare the variants, search, write the model"
 	@echo "make test       set up, lint, types, native tests, Python tests: what must be green"
-	@echo "make bench      the table of variants on larger models"
+	@echo "make test-page  the search page in Chromium: typing, beam, explanations, dark, phone"
+	@echo "make test-serve overload, swaps, SIGTERM, killed workers, hostile requests: CAMPAIGNS='swap kill' chooses"
+	@echo "make bench      the paper's benchmark on small stand-ins and against rivals, with plots: build/bench-report"
 	@echo "make laws       the laws on LAWS=$(LAWS) random models"
 	@echo "make fuzz       FUZZ=$(FUZZ) damaged model files"
 	@echo "make sanitize   native tests and fuzzing under ASan + UBSan, native tests under TSan"
@@ -70,15 +72,29 @@ demo: $(VENV)/.package
 	@$(BIN)/python examples/demo.py
 
 bench: $(VENV)/.package
-	$(call say,the eight variants)
-	@$(BIN)/python bench/variants.py
+	@$(PIP) "matplotlib>=3.7"
+	$(call say,the gauntlet: a quarter of an hour on two cores)
+	@$(BIN)/beamwood bench bench/small.toml --out build/bench-report
 
 # --- checks --------------------------------------------------------------------------------------------------------
 
 test: lint types native
 	$(call say,Python tests)
 	@$(BIN)/python -m pytest
-	$(call say,all green)
+	$(call say,all green; the search page was not tried in a browser: make test-page does that)
+
+# The search page in Debian's Chromium. Installs it where it can (root, apt); elsewhere it says what is missing.
+test-page: $(VENV)/.package $(VENV)/.developer
+	$(call say,the search page in a browser)
+	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || \
+	  (apt-get update -qq && apt-get install -qq -y chromium) >/dev/null 2>&1 || true
+	@$(PIP) "playwright>=1.40" || true
+	@$(BIN)/python tests/page.py || { code=$$?; [ $$code = 3 ] && [ -z "$(STRICT)" ] || exit $$code; }
+
+test-serve: $(VENV)/.package $(VENV)/.developer
+	$(call say,campaigns against the server (minutes each))
+	@$(PIP) "schemathesis>=4" psutil
+	@$(BIN)/python tests/campaigns/serve.py $(CAMPAIGNS)
 
 lint: $(VENV)/.developer
 	$(call say,lint)

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from timing import in_turns, print_header, print_table, save_json
 
 import beamwood as bw
+from beamwood.bench.timing import in_turns, print_header, print_table, save_json
 
 SETS = ("winapi-seealso", "debian-search", "yso-en")
 QUERIES = 1000

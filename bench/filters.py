@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from timing import each_time, in_turns, print_header, print_table
 
 import beamwood as bw
 from beamwood import datasets
+from beamwood.bench.timing import each_time, in_turns, print_header, print_table
 
 BEAM = K = 10
 SHARES = (1.0, 0.5, 0.1, 0.01, 0.001)

@@ -32,12 +32,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from timing import print_header, print_table, save_json
 from vast import BITS, Vast
 
 import beamwood as bw
 from beamwood import _core, stream
 from beamwood.activations import Activation
+from beamwood.bench.timing import print_header, print_table, save_json
 
 Array = npt.NDArray[Any]
 

@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 
-from timing import print_header, print_table
+from beamwood.bench.timing import print_header, print_table
 
 IMPORTS = ("import scipy.sparse", "import beamwood", "import numpy")
 CHILD = """

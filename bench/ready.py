@@ -21,12 +21,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import generate
 import scipy.sparse as sp
-from rivals import BUILD
-from timing import print_header, print_table, save_json
 
 import beamwood as bw
+from beamwood.bench import generate
+from beamwood.bench.rivals import BUILD
+from beamwood.bench.timing import print_header, print_table, save_json
 
 FEATURES, BRANCHING, NNZ_PER_LABEL = 300_000, 32, 190.0
 ASKED_MS = 20.0

@@ -24,13 +24,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from pecos_folder import write_layers
-from rivals import Pecos
-from timing import each_time, print_table
-from timing import in_turns as figures_in_turns
 
 import beamwood as bw
-from beamwood.layers import Layer
+from beamwood.bench.rivals import Pecos
+from beamwood.bench.timing import each_time, print_table
+from beamwood.bench.timing import in_turns as figures_in_turns
+from beamwood.interop import pecos as pecos_folder
 from beamwood.records import iter_records
 from beamwood.text import FittedText, TextFeatures
 
@@ -131,16 +130,6 @@ def sklearn_vectorizer(fitted: FittedText) -> Any:
     return rival
 
 
-def labels_in_order(layers: list[Layer]) -> list[Layer]:
-    """The same tree with its leaves in the order of their labels, as libpecos' folder wants them."""
-    *inner, last = layers
-    if last.label is None:
-        return layers
-    order = np.argsort(last.label)
-    bias = None if last.bias is None else last.bias[order]
-    return [*inner, Layer(sp.csc_matrix(last.weights)[:, order], last.parent[order], bias)]
-
-
 def search_section(model: bw.Model, texts: list[str], rounds: int) -> None:
     """Prints what one query costs: ours from text to names, our engine alone, and the rivals' two steps."""
     assert model.text is not None
@@ -148,7 +137,7 @@ def search_section(model: bw.Model, texts: list[str], rounds: int) -> None:
     X = model.text.transform(queries)
     rows, rival = [X[i] for i in range(len(queries))], sklearn_vectorizer(model.text)
     with tempfile.TemporaryDirectory() as folder, Pecos() as pecos:
-        write_layers(labels_in_order(model.layers()), Path(folder) / "model")
+        pecos_folder.write(model, Path(folder) / "model")
         sp.save_npz(Path(folder) / "X.npz", sp.csr_matrix(rival.transform(queries)))
         pecos.load("binary", Path(folder) / "model")
         pecos.queries(Path(folder) / "X.npz")

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import generate
 import numpy as np
 import scipy.sparse as sp
-from pecos_folder import read_layers, write_layers
-from rivals import BUILD, Pecos
 
+from beamwood.activations import Activation
+from beamwood.bench import generate
+from beamwood.bench.rivals import BUILD, Pecos
+from beamwood.interop.pecos import read_layers, write_layers
 from beamwood.layers import Layer
 
 TEST_ROWS = 5_000
@@ -64,7 +65,7 @@ class Subject:
         self.model_folder.parent.mkdir(parents=True, exist_ok=True)
         if self.weights == "generated":
             draft = self.model_folder.with_suffix(".draft")
-            write_layers(generated_layers(self.name, self.branching), draft)
+            write_layers(generated_layers(self.name, self.branching), draft, Activation.parse("hinge-3"))
             draft.rename(self.model_folder)
             return
         with Pecos(nice=nice) as pecos:

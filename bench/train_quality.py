@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 from quality_sets import SETS, matrices, prepared
 from results import Results
-from rivals import pecos_python
 
+from beamwood.bench.rivals import python_of as environment_of
 from beamwood.metrics import evaluate
 
 HERE = Path(__file__).resolve().parent
@@ -59,7 +59,7 @@ def python_of(trainer: str) -> str:
     if not TRAINERS[trainer]:
         return sys.executable
     if trainer == "libpecos":
-        return str(pecos_python())
+        return str(environment_of("libpecos"))
     home = BUILD / "rivals" / trainer.split("-", 1)[0]
     python = home / "bin" / "python"
     if not (home / "ready").exists():

@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from results import Result, Results
-from rivals import VERSION, pecos_python
+
+from beamwood.bench.rivals import PECOS_VERSION, python_of
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
@@ -43,7 +44,7 @@ ALLOWED: dict[str, Callable[[float], float]] = {"rows": lambda n: n, "labels": l
 
 def run(library: str, folder: Path, threads: int, branching: int = 32) -> Result:
     """One training in a process of its own."""
-    python = sys.executable if library == "beamwood" else str(pecos_python())
+    python = sys.executable if library == "beamwood" else str(python_of("libpecos"))
     worker = str(HERE / "train_worker.py")
     done = subprocess.run(
         [python, worker, library, str(folder), str(threads), str(branching)],
@@ -211,7 +212,7 @@ def main() -> None:
     results = Results(chosen.results)
     if not chosen.table:
         (scale if chosen.scaling else compare)(chosen, results)
-        results.put("machine", {"cores": os.cpu_count(), "processor": processor(), "rival": VERSION})
+        results.put("machine", {"cores": os.cpu_count(), "processor": processor(), "rival": PECOS_VERSION})
     machine = results.get("machine") or {}
     print(f"{machine.get('processor')}, {machine.get('cores')} cores; {machine.get('rival')}; {SETTINGS}\n")
     if chosen.scaling:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from subjects import GENERATED, generated_layers, subject
-from timing import Time, batch_time, in_turns, print_header, print_table, save_json
 
 import beamwood as bw
+from beamwood.bench.timing import Time, batch_time, in_turns, print_header, print_table, save_json
 from beamwood.layers import Layer
 
 MATCHERS = ("march", "binary", "hash", "dense")

@@ -25,7 +25,7 @@ from beamwood.engine import ISAS, LAYOUTS, MATCHERS
 
 Array = npt.NDArray[Any]
 Answer = tuple[Array, Array]
-Engine = dict[str, str]
+Engine = dict[str, Any]
 
 MATCHED = ("chunk", "column")  # layouts that find common features with a matcher
 
@@ -36,16 +36,18 @@ def isas() -> list[str]:
 
 
 def engines() -> list[Engine]:
-    """Every variant: matchers (and auto) on the layouts that use one, the other layouts, on every instruction set."""
+    """Every variant: matchers (and auto) on layouts that use one, the other layouts, instruction sets; no bound."""
     named = itertools.product((*MATCHERS, "auto"), LAYOUTS, isas())
     every = [{"matcher": matcher, "layout": layout, "isa": isa} for matcher, layout, isa in named]
-    return [one for one in every if one["layout"] in MATCHED or one["matcher"] == "auto"] + [{}]
+    every = [one for one in every if one["layout"] in MATCHED or one["matcher"] == "auto"]
+    unbound: list[Engine] = [{"layout": layout, "bound": False} for layout in LAYOUTS]
+    return [*every, *unbound, {}]
 
 
 def expected(case: Case, k: int, beam: int, allowed: Array | None = None) -> Answer:
     """What the plain reference says."""
     with np.errstate(all="ignore"):
-        return reference.topk(case.trees, case.X, case.parsed(), k, beam, allowed)
+        return reference.topk(case.trees, case.X, case.parsed(), k, beam, allowed, case.unit_rows)
 
 
 def everything(case: Case) -> int:

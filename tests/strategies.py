@@ -43,6 +43,8 @@ class Case:
     X: Any
     asks: list[tuple[int, int]]  # (k, beam)
     names: list[str] | None = field(default=None, repr=False)
+    discount: float = 1.0
+    unit_rows: bool = False
 
     @property
     def labels(self) -> int:
@@ -52,11 +54,12 @@ class Case:
 
     def parsed(self) -> Activation:
         """The activation as the reference wants it."""
-        return Activation.parse(self.activation, self.path)
+        return Activation.parse(self.activation, self.path, self.discount)
 
     def model(self) -> bw.Model:
         """The case's model, built in memory."""
         form: dict[str, Any] = {"activation": self.activation, "path": self.path, "names": self.names}
+        form |= {"discount": self.discount, "unit_rows": self.unit_rows}
         built = [bw.Model.from_layers(tree, **form) for tree in self.trees]
         return built[0] if len(built) == 1 else bw.Model.from_trees(built)
 
@@ -114,7 +117,8 @@ def make_case(s: Source, seed: str, largest: int = 4000) -> Case:
     X = random_queries(s, features, s.whole(1, 7))
     names = [f"label {i}" for i in range(labels)] if s.chance(30) else None
     asks = [(some_count(s, labels), some_count(s, labels)) for _ in range(2)]
-    return Case(seed, trees, activation, path, X, asks, names)
+    discount = s.one_of([1.0, 0.98, 0.5]) if path == "log-exp" else 1.0
+    return Case(seed, trees, activation, path, X, asks, names, discount, unit_rows=s.chance(20))
 
 
 def number_of_labels(s: Source, largest: int) -> int:

@@ -115,12 +115,6 @@ def test_the_help_lists_every_verb() -> None:
     assert all(verb in listed for verb in VERBS)
 
 
-@pytest.mark.parametrize("verb", ["convert"])
-def test_reserved_verbs_say_so(verb: str) -> None:
-    assert "not yet in this version" in fails(verb)
-    assert "not yet in this version" in fails(verb, "model.bw", "--port", "8000")
-
-
 @pytest.mark.parametrize("words", [("grow",), ("train", "--nonsense"), ("search", "m.bw", "-k", "0", "x")])
 def test_wrong_usage_is_exit_code_two(words: tuple[str, ...]) -> None:
     fails(*words, code=2)

@@ -13,6 +13,7 @@ from models import large_model, large_queries, small_model, small_queries, spars
 from strategies import Case
 
 import beamwood as bw
+from beamwood.engine import LAYOUTS
 
 
 def wide_case(width: int, seed: int = 0) -> Case:
@@ -186,3 +187,51 @@ def test_every_engine_gives_a_mean_that_vanishes_the_one_zero(tmp_path: Path) ->
     case = Case("a mean of -0", trees, "identity", None, sp.csr_array(np.ones((2, 1), np.float32)), [(4, 1), (2, 2)])
     laws.same_bits_as_the_reference(case, tmp_path)
     laws.one_order(case)
+
+
+def certain(*columns: list[float]) -> Any:
+    """Weights from one list a node."""
+    return sp.csc_array(np.array(columns, np.float32).T)
+
+
+def test_the_bound_is_off_where_a_discount_lets_scores_rise() -> None:
+    """A node of the beam may score below the label that was found first and still lead to a better one.
+
+    Log scores are 0 and -1 in the beam. The first node's label adds -0.8: -0.8. The second node hands down only half of
+    its -1, and its label adds nothing: -0.5. A bound that took -1 for the best to come would leave it out.
+    """
+    top = bw.Layer(certain([1.0], [0.0]), np.zeros(2, np.int64))
+    last = bw.Layer(certain([0.2], [1.0]), np.array([0, 1]))
+    how: dict[str, Any] = {"activation": "log-hinge-1", "path": "log-exp"}
+    X = sp.csr_array(np.ones((1, 1), np.float32))
+    for layout in LAYOUTS:
+        model = bw.Model.from_layers([top, last], **how, discount=0.5).using(layout=layout)
+        labels, scores = model.topk(X, k=1, beam=2)
+        assert labels.tolist() == [[1]], layout
+        assert scores[0, 0] == pytest.approx(np.exp(-0.5))
+        plain = bw.Model.from_layers([top, last], **how).using(layout=layout)
+        assert plain.topk(X, k=1, beam=2)[0].tolist() == [[0]], layout
+    with pytest.raises(bw.SettingsError, match="a discount"):
+        model.topk(X, exact=True)
+
+
+@pytest.mark.parametrize("discount", [0.0, -1.0, 1.5, float("nan")])
+def test_a_discount_outside_its_range_is_refused(discount: float) -> None:
+    with pytest.raises(bw.SettingsError, match="discount="):
+        small_model(activation="log-hinge-2", path="log-exp", discount=discount)
+
+
+def test_a_discount_goes_with_log_scores_alone() -> None:
+    with pytest.raises(bw.SettingsError, match="log-exp"):
+        small_model(activation="hinge-2", discount=0.9)
+
+
+def test_a_file_that_needs_a_discount_or_unit_rows_says_so(tmp_path: Path) -> None:
+    for form, wanted in (({}, []), ({"discount": 0.98}, ["discount-1"]), ({"unit_rows": True}, ["unit-rows-1"])):
+        small_model(activation="log-hinge-2", path="log-exp", **form).save(tmp_path / "m.bw")
+        header = (tmp_path / "m.bw").read_bytes()[8:4000]
+        for name in ("discount-1", "unit-rows-1"):
+            assert (name.encode() in header) == (name in wanted)
+        info = bw.load(tmp_path / "m.bw").info()
+        assert info["unit_rows"] == ("unit_rows" in form)
+        assert info["discount"] == pytest.approx(form.get("discount", 1.0))

@@ -25,7 +25,7 @@ def bits(value: Any) -> bytes:
 
 def score_again(explanation: bw.Explanation) -> np.float32:
     """The score, computed from the products alone, checking each number on the way."""
-    form = Activation.parse(explanation.activation, explanation.path)
+    form = Activation.parse(explanation.activation, explanation.path, explanation.discount)
     total = F(0)
     for tree in explanation.trees:
         score = F(form.root_score)
@@ -36,6 +36,8 @@ def score_again(explanation: bw.Explanation) -> np.float32:
                 z = z + F(share.product)
             z = z + F(step.bias)
             assert bits(z) == bits(step.z)
+            assert bits(step.above) in (bits(score), bits(score * F(form.discount)))
+            score = F(step.above)
             own = form.scores(np.array([z], F))[0]
             assert bits(own) == bits(step.activation)
             score = {"product": score * own, "last": own}.get(form.path, score + own)

@@ -27,7 +27,7 @@ def ask(
     trees: list[list[bw.Layer]], x: list[float], activation: str = "identity", **how: Any
 ) -> list[tuple[int, float]]:
     """The reference's answer to one dense query."""
-    parsed = Activation.parse(activation, how.pop("path", None))
+    parsed = Activation.parse(activation, how.pop("path", None), how.pop("discount", 1.0))
     with np.errstate(all="ignore"):
         labels, scores = reference.topk(trees, sp.csr_array([x]), parsed, **how)
     return list(zip(labels[0].tolist(), scores[0].tolist(), strict=True))
@@ -137,3 +137,26 @@ def test_a_path_multiplies_adds_or_takes_exp_at_the_leaf() -> None:
     assert ask([tree], [1], activation="log-sigmoid", k=1)[0][1] == pytest.approx(float(logs), rel=1e-6)
     shown = ask([tree], [1], activation="log-sigmoid", path="log-exp", k=1)[0][1]
     assert shown == pytest.approx(half * quarter, rel=1e-6)
+
+
+def test_a_discount_shrinks_what_a_node_hands_down() -> None:
+    tree = [layer([[-1.0]], [0]), layer([[0.5]], [0])]  # log-hinge-2: -4, then -0.25
+    plain = ask([tree], [1], activation="log-hinge-2", path="log-exp", k=1)[0][1]
+    assert plain == pytest.approx(np.exp(-4.25), rel=1e-6)
+    shown = ask([tree], [1], activation="log-hinge-2", path="log-exp", discount=0.5, k=1)[0][1]
+    assert shown == pytest.approx(np.exp(-2.25), rel=1e-6)
+
+
+def test_a_certain_only_child_stands_for_its_parent() -> None:
+    """A chain of certain nodes changes no score, whatever the discount."""
+    how: dict[str, Any] = {"activation": "log-hinge-2", "path": "log-exp", "discount": 0.5, "k": 1}
+    plain = [layer([[-1.0]], [0]), layer([[0.5]], [0])]
+    link = layer([[0.0]], [0], bias=np.array([np.inf], np.float32))
+    assert ask([[plain[0], link, link, plain[1]]], [1], **how) == ask([plain], [1], **how)
+
+
+def test_unit_rows_are_divided_by_their_length_and_zeros_stay() -> None:
+    one = layer([[1, 0], [0, 1]], [0, 0])
+    assert ask([[one]], [3, 4], k=2, unit_rows=True) == [(1, float(F(0.8))), (0, float(F(0.6)))]
+    assert ask([[one]], [0, 0], k=2, unit_rows=True) == [(0, 0.0), (1, 0.0)]
+    assert ask([[one]], [3e38, 0], k=1, unit_rows=True) == [(0, 1.0)]

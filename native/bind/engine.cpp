@@ -118,10 +118,10 @@ std::vector<Choice> choices_of(const BeamSearch& search) {
 nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
                 const nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& labels,
                 const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& scores, std::uint32_t beam,
-                unsigned threads, int matcher, int isa, bool exact, bool sort_blocks, bool with_stats,
+                unsigned threads, int matcher, int isa, bool bound, bool exact, bool sort_blocks, bool with_stats,
                 const Filter* filter) {
   check_fits(filter, self);
-  const SearchOptions options = options_of(labels.shape(1), beam, matcher, isa, sort_blocks);
+  const SearchOptions options = options_of(labels.shape(1), beam, matcher, isa, bound, sort_blocks);
   const Workers workers = python_workers(threads);
   int fault = 0;
   Stats stats;
@@ -131,6 +131,7 @@ nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& feature
     const FloatMode mode;
     const Shelf<CallScratch>::Loan scratch(self.shelf);
     fault = static_cast<int>(check_rows(scratch->batch, offsets, features, values, self.forest.features).fault);
+    if (fault == 0 && self.forest.unit_rows) scratch->batch.make_unit();
     const auto queries = scratch->batch.queries();
     if (fault == 0 &&
         (queries.size() != labels.shape(0) || queries.size() != scores.shape(0) || scores.shape(1) != options.k))
@@ -165,16 +166,17 @@ void bind_forest(nb::module_& m) {
       .def(
           "__init__",
           [](PyForest* self, std::uint32_t features, std::uint32_t labels, int activation, int power, int path,
-             int layout) {
+             int layout, float discount, bool unit_rows) {
             new (self) PyForest;
             self->forest.features = features;
             self->forest.labels = labels;
             self->forest.activation = {static_cast<ActivationKind>(activation), static_cast<std::uint8_t>(power),
-                                       static_cast<Path>(path)};
+                                       static_cast<Path>(path), discount};
+            self->forest.unit_rows = unit_rows;
             self->forest.layout = static_cast<Layout>(layout);
           },
           nb::arg("features"), nb::arg("labels"), nb::arg("activation"), nb::arg("power"), nb::arg("path"),
-          nb::arg("layout"))
+          nb::arg("layout"), nb::arg("discount"), nb::arg("unit_rows"))
       .def("add_layer", &add_layer, nb::arg("tree"), nb::arg("nodes"), nb::arg("child_start"), nb::arg("label"),
            nb::arg("bias"))
       .def("set_chunks", &set_chunks, nb::arg("row_start"), nb::arg("word_start"), nb::arg("feature"),
@@ -183,8 +185,8 @@ void bind_forest(nb::module_& m) {
            nb::arg("scale"))
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
-           nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"), nb::arg("exact"),
-           nb::arg("sort_blocks"), nb::arg("with_stats"), nb::arg("filter").none());
+           nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"),
+           nb::arg("exact"), nb::arg("sort_blocks"), nb::arg("with_stats"), nb::arg("filter").none());
 }
 
 } // namespace
@@ -201,7 +203,8 @@ void bind_engine(nb::module_& m) {
       "activate",
       [](int kind, int power, const F32& z, const Out<float>& scores) {
         const FloatMode mode;
-        const Activation activation{static_cast<ActivationKind>(kind), static_cast<std::uint8_t>(power), Path::last};
+        const Activation activation{static_cast<ActivationKind>(kind), static_cast<std::uint8_t>(power), Path::last,
+                                    1.0f};
         for (std::size_t i = 0; i < std::min(z.shape(0), scores.shape(0)); ++i)
           scores.data()[i] = activate(activation, z.data()[i]);
       },

@@ -76,13 +76,15 @@ inline void check_fits(const beamwood::Filter* filter, const PyForest& forest) {
 }
 
 // Options as Python passes them; matcher -1 lets the engine choose.
-inline beamwood::SearchOptions options_of(std::size_t k, std::uint32_t beam, int matcher, int isa, bool sort_blocks) {
+inline beamwood::SearchOptions options_of(std::size_t k, std::uint32_t beam, int matcher, int isa, bool bound,
+                                          bool sort_blocks = true) {
   beamwood::SearchOptions options;
   options.k = static_cast<std::uint32_t>(k);
   options.beam = beam;
   options.choose = matcher < 0;
   if (matcher >= 0) options.matcher = static_cast<beamwood::Matcher>(matcher);
   options.isa = static_cast<beamwood::Isa>(isa);
+  options.bound = bound;
   options.sort_blocks = sort_blocks;
   return options;
 }

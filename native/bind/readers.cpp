@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "beamwood/cbor.hpp"
 #include "beamwood/parse.hpp"
 #include "beamwood/print.hpp"
 #include "doors.hpp"
@@ -52,9 +53,19 @@ nb::bytes print_rows(const In<std::int64_t>& x_starts, const In<std::int32_t>& x
   return nb::bytes(out.data(), out.size());
 }
 
+// Fills an array from the numbers of a CBOR array; where they end, or -1 when they are not all there.
+template <class T> std::int64_t cbor_numbers(const In<std::uint8_t>& bytes, std::uint64_t at, const Out<T>& out) {
+  const nb::gil_scoped_release unlocked;
+  if (at > bytes.shape(0)) return -1;
+  const std::uint64_t end = cbor::numbers(view(bytes), at, view(out));
+  return end == cbor::kBad ? -1 : static_cast<std::int64_t>(end);
+}
+
 } // namespace
 
 void bind_readers(nb::module_& m) {
+  m.def("cbor_whole_numbers", &cbor_numbers<std::uint32_t>, nb::arg("bytes"), nb::arg("at"), nb::arg("out"));
+  m.def("cbor_floats", &cbor_numbers<float>, nb::arg("bytes"), nb::arg("at"), nb::arg("out"));
   m.def("print_rows", &print_rows);
   nb::class_<RowParser>(m, "RowParser")
       .def(

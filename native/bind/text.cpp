@@ -14,10 +14,14 @@ namespace {
 
 using namespace beamwood;
 
-// (char_wb, min_n, max_n, lowercase, min_letters)
+// (splitter, min_n, max_n, lowercase, min_letters, max_tokens)
 TermRules term_rules(const nb::tuple& rules) {
-  return {nb::cast<bool>(rules[0]), nb::cast<std::uint32_t>(rules[1]), nb::cast<std::uint32_t>(rules[2]),
-          nb::cast<bool>(rules[3]), nb::cast<std::uint32_t>(rules[4])};
+  return {static_cast<Splitter>(nb::cast<int>(rules[0])),
+          nb::cast<std::uint32_t>(rules[1]),
+          nb::cast<std::uint32_t>(rules[2]),
+          nb::cast<bool>(rules[3]),
+          nb::cast<std::uint32_t>(rules[4]),
+          nb::cast<std::uint32_t>(rules[5])};
 }
 
 // (binary, sublinear_tf, norm: 0, 1 or 2)
@@ -65,7 +69,8 @@ Made<std::uint64_t> make_slots(const In<std::uint8_t>& terms, const In<std::uint
 }
 
 // Blocks as (term rules, weigh rules, terms, offsets, slots, idf); the tuple is kept alive by the caller's binding.
-Vectorizer make_vectorizer(const nb::tuple& blocks) {
+// norm: of the whole row, once its blocks stand side by side; 0, 1 or 2.
+Vectorizer make_vectorizer(const nb::tuple& blocks, int norm) {
   std::vector<Vectorizer::Block> made;
   for (nb::handle handle : blocks) {
     const auto block = nb::cast<nb::tuple>(handle);
@@ -74,7 +79,7 @@ Vectorizer make_vectorizer(const nb::tuple& blocks) {
          Vocabulary::checked(view(nb::cast<In<std::uint8_t>>(block[2])), view(nb::cast<In<std::uint64_t>>(block[3])),
                              view(nb::cast<In<std::uint64_t>>(block[4])), view(nb::cast<In<double>>(block[5])))});
   }
-  return Vectorizer(std::move(made));
+  return Vectorizer(std::move(made), static_cast<Norm>(norm));
 }
 
 // The rows of one task, and then of all tasks in order.
@@ -152,8 +157,11 @@ void bind_text(nb::module_& m) {
   m.def("make_slots", &make_slots, nb::arg("terms"), nb::arg("offsets"));
   nb::class_<Vectorizer>(m, "Vectorizer")
       .def(
-          "__init__", [](Vectorizer* self, const nb::tuple& blocks) { new (self) Vectorizer(make_vectorizer(blocks)); },
-          nb::arg("blocks"), nb::keep_alive<1, 2>())
+          "__init__",
+          [](Vectorizer* self, const nb::tuple& blocks, int norm) {
+            new (self) Vectorizer(make_vectorizer(blocks, norm));
+          },
+          nb::arg("blocks"), nb::arg("norm"), nb::keep_alive<1, 2>())
       .def("transform", &transform, nb::arg("texts"), nb::arg("threads"))
       .def_prop_ro("columns", &Vectorizer::columns);
 }

@@ -7,15 +7,16 @@
 namespace beamwood {
 namespace {
 
-// For each byte of a mask: where lane l takes its weight from (how many bits are set below l). Lanes without a bit
-// take what comes and are blanked.
-constexpr std::array<std::array<std::uint8_t, 8>, 256> spread_table() {
-  std::array<std::array<std::uint8_t, 8>, 256> table{};
+// For each byte of a mask: where lane l takes its weight from (how many bits are set below l); lanes without a bit have
+// the sign bit set, so that the same entry blanks them.
+constexpr std::array<std::array<std::uint32_t, 8>, 256> spread_table() {
+  std::array<std::array<std::uint32_t, 8>, 256> table{};
   for (unsigned byte = 0; byte < 256; ++byte) {
-    std::uint8_t below = 0;
+    std::uint32_t below = 0;
     for (unsigned lane = 0; lane < 8; ++lane) {
-      table[byte][lane] = below & 7;
-      below = static_cast<std::uint8_t>(below + ((byte >> lane) & 1));
+      const bool here = (byte >> lane) & 1;
+      table[byte][lane] = (below & 7) | (here ? 0 : 0x80000000u);
+      below += here;
     }
   }
   return table;
@@ -24,17 +25,17 @@ alignas(64) constexpr auto kSpread = spread_table();
 
 // Eight weights from `packed` on, each in the lane of its bit, zeros between them.
 template <WeightKind kind> inline __m256 spread_weights(const std::uint8_t* packed, std::uint32_t byte, __m256 scale) {
-  const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-  const __m256i here = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(byte)), bit), bit);
-  const __m128i from = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSpread[byte].data()));
+  __m256 weights;
   if constexpr (kind == WeightKind::u8) {
-    const __m128i codes = _mm_shuffle_epi8(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(packed)), from);
-    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_and_si256(_mm256_cvtepi8_epi32(codes), here)), scale);
+    const __m128i codes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(packed));
+    weights = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), scale);
+  } else if constexpr (kind == WeightKind::f16) {
+    weights = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(packed)));
+  } else {
+    weights = _mm256_loadu_ps(reinterpret_cast<const float*>(packed));
   }
-  const __m256 weights = kind == WeightKind::f16
-                             ? _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(packed)))
-                             : _mm256_loadu_ps(reinterpret_cast<const float*>(packed));
-  return _mm256_and_ps(_mm256_permutevar8x32_ps(weights, _mm256_cvtepu8_epi32(from)), _mm256_castsi256_ps(here));
+  const __m256i from = _mm256_load_si256(reinterpret_cast<const __m256i*>(kSpread[byte].data()));
+  return _mm256_blendv_ps(_mm256_permutevar8x32_ps(weights, from), _mm256_setzero_ps(), _mm256_castsi256_ps(from));
 }
 
 template <WeightKind kind, int lanes>

@@ -42,9 +42,10 @@ struct Plan {
 
 inline Plan random_plan(Random& random) {
   constexpr Activation kinds[] = {
-      {ActivationKind::sigmoid, 1, Path::product},     {ActivationKind::hinge, 3, Path::product},
-      {ActivationKind::log_sigmoid, 1, Path::sum},     {ActivationKind::log_hinge, 2, Path::log_exp},
-      {ActivationKind::log_sigmoid, 1, Path::log_exp}, {ActivationKind::identity, 1, Path::last}};
+      {ActivationKind::sigmoid, 1, Path::product},        {ActivationKind::hinge, 3, Path::product},
+      {ActivationKind::log_sigmoid, 1, Path::sum},        {ActivationKind::log_hinge, 2, Path::log_exp},
+      {ActivationKind::log_sigmoid, 1, Path::log_exp},    {ActivationKind::identity, 1, Path::last},
+      {ActivationKind::log_hinge, 2, Path::log_exp, 0.9f}};
   Plan plan;
   plan.features = random.between(1, 60);
   plan.layers = random.between(1, 4);
@@ -357,7 +358,10 @@ inline std::vector<Candidate> plain_reached(const PlainForest& forest, const Pla
       for (std::uint32_t node = layer.child_start[parent.id]; node < layer.child_start[parent.id + 1]; ++node) {
         float z = plain_sum(query, layer.column[node]);
         if (!layer.bias.empty()) z += layer.bias[node];
-        const float score = combine(forest.activation.path, parent.score, activate(forest.activation, z));
+        const std::uint32_t width = layer.child_start[parent.id + 1] - layer.child_start[parent.id];
+        const float above =
+            forest.activation.handed_down(parent.score, layer.bias.empty() ? nullptr : &layer.bias[node], width);
+        const float score = combine(forest.activation.path, above, activate(forest.activation, z));
         if (layer.label[node] == kNoLabel) children.push_back({node, score});
         else reached.push_back({layer.label[node], leaf_score(forest.activation.path, score)});
       }

@@ -29,7 +29,7 @@ std::vector<char> on_heap(std::string_view text) { return {text.begin(), text.en
 
 TermRules random_rules(Random& random) {
   TermRules rules;
-  rules.char_wb = random() % 2;
+  rules.splitter = static_cast<Splitter>(random() % 4);
   rules.min_n = 1 + static_cast<std::uint32_t>(random() % 3);
   rules.max_n = rules.min_n + static_cast<std::uint32_t>(random() % 3);
   rules.lowercase = random() % 2;

@@ -31,9 +31,10 @@ class Activation:
     kind_number: int
     power: int
     path_number: int
+    discount: float = 1.0  # of log-exp: what a node's score is multiplied by before its children add theirs
 
     @classmethod
-    def parse(cls, name: str, path: str | None = None) -> Activation:
+    def parse(cls, name: str, path: str | None = None, discount: float = 1.0) -> Activation:
         """Reads "sigmoid", "hinge-3", "log-sigmoid", "log-hinge-2" or "identity"; path None takes its usual one."""
         found = re.fullmatch(r"(identity|(?:log-)?sigmoid|(?:log-)?hinge(?=-))(?:-([1-9]\d?))?", str(name))
         if not found or ("hinge" in found[1]) != (found[2] is not None):
@@ -47,17 +48,32 @@ class Activation:
                 f"path {path!r} does not go with activation {name!r}. Use {' or '.join(map(repr, paths))}."
             )
         path = path or paths[0]
-        return cls(str(name), path, _KINDS[found[1]], int(found[2] or 1), _PATHS[path])
+        narrow = float(np.float32(discount))
+        if not 0 < narrow <= 1 or (narrow != 1 and path != "log-exp"):
+            raise SettingsError(
+                f"discount={discount!r} with path {path!r}. A number above 0 and up to 1 is wanted, and below 1 "
+                "it goes with path 'log-exp' alone."
+            )
+        return cls(str(name), path, _KINDS[found[1]], int(found[2] or 1), _PATHS[path], narrow)
 
     @property
     def only_shrinks(self) -> bool:
         """True when no node can score above its parent: what exact search rests on."""
-        return self.path != "last"
+        return self.path != "last" and self.discount == 1
 
     @property
     def root_score(self) -> float:
         """The score that paths start with."""
         return 1.0 if self.path == "product" else 0.0
+
+    def handed_down(self, scores: npt.NDArray[np.float32], stands_in: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
+        """What children start from, given their parents' scores.
+
+        stands_in: children that are certain and alone below their parent: each takes the parent's score as it is.
+        """
+        if self.path != "log-exp":
+            return scores
+        return np.where(stands_in, scores, scores * np.float32(self.discount))
 
     def scores(self, z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """The activation of each z."""

@@ -14,6 +14,8 @@ MOST_WORKERS = 4096
 
 def positive(value: Any, name: str) -> int:
     """A whole number from 1 on that the core can count with."""
+    if type(value) is int and 1 <= value <= MOST:
+        return value
     wrong = SettingsError(f"{name}={value!r}. A whole number from 1 to {MOST:,} is wanted.")
     try:
         number = operator.index(value)

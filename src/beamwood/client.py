@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from beamwood.errors import BeamwoodError, DataError
 from beamwood.hits import Hit, Hits
 
@@ -132,7 +134,8 @@ def _hits(answer: dict[str, Any], nanoseconds: int = 0) -> Hits:
 
 
 def _score(score: float | None) -> float:
-    return float("-inf") if score is None else score
+    """The float32 that the digits stand for, bit for bit."""
+    return float("-inf") if score is None else float(np.float32(score))
 
 
 def _seconds(retry_after: str | None) -> float:

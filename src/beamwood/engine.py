@@ -36,8 +36,11 @@ class Engine:
     matcher: str = "auto"
     layout: str = "auto"
     isa: str = "auto"
+    bound: bool = True
 
     def __post_init__(self) -> None:
+        if type(self.bound) is not bool:
+            raise SettingsError(f"bound={self.bound!r}. Use True, or False to open every node of the beam.")
         for name, value, known in (
             ("matcher", self.matcher, MATCHERS),
             ("layout", self.layout, LAYOUTS),
@@ -88,6 +91,7 @@ class Searcher:
         self.engine, self.layout, self.features = engine, layout, features
         self.forest, self._search = forest, forest.topk
         self._matcher = -1 if engine.matcher == "auto" else MATCHERS.index(engine.matcher)
+        self._bound = engine.bound
         self._isa = _core.best_isa() if engine.isa == "auto" else ISAS.index(engine.isa)
 
     def topk(
@@ -118,6 +122,7 @@ class Searcher:
                 threads,
                 self._matcher,
                 self._isa,
+                self._bound,
                 exact,
                 sort_blocks,
                 with_stats,
@@ -142,8 +147,19 @@ class Searcher:
 
     def search(self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int, filter: Any = None) -> Any:
         """(fault, known terms, native nanoseconds, hits) of one text: tokens, features, beam and names in one call."""
+        wanted = (k, beam, self._matcher, self._isa, self._bound, filter)
+        return self._sound(_core.search, vectorizer, text, keys, names, *wanted)
+
+    def search_json(
+        self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int, filter: Any, least: float
+    ) -> Any:
+        """The same with the hits that score at least `least` as JSON, in bytes."""
+        wanted = (k, beam, self._matcher, self._isa, self._bound, filter, least)
+        return self._sound(_core.search_json, vectorizer, text, keys, names, *wanted)
+
+    def _sound(self, call: Any, *arguments: Any) -> Any:
         try:
-            found = _core.search(self.forest, vectorizer, text, keys, names, k, beam, self._matcher, self._isa, filter)
+            found = call(self.forest, *arguments)
         except IndexError:
             found = (_DAMAGED,)
         if found[0]:
@@ -193,6 +209,7 @@ class Parts:
     labels: int
     activation: Activation
     weights: str
+    unit_rows: bool
 
     def get(self, tree: int, layer: int, fields: tuple[tuple[str, str], ...]) -> list[Array]:
         """Those arrays of a layer; one that is not there is empty."""
@@ -211,7 +228,8 @@ class Parts:
     def empty_forest(self, layout: str) -> Any:
         """A native forest without layers."""
         a = self.activation
-        return _core.Forest(self.features, self.labels, a.kind_number, a.power, a.path_number, LAYOUTS.index(layout))
+        numbers = (a.kind_number, a.power, a.path_number, LAYOUTS.index(layout), a.discount)
+        return _core.Forest(self.features, self.labels, *numbers, self.unit_rows)
 
 
 def threaded_forest(parts: Parts) -> Any:

@@ -54,6 +54,7 @@ class Step:
     bias: float
     z: float
     activation: float
+    above: float  # what the parent hands down: its score, times the discount where there is one
     score: float  # of the path down to here: multiplied, added, or this node's alone (see Explanation.path)
     words: tuple[Telling, ...]  # the node's largest weights: what it is about
 
@@ -77,6 +78,7 @@ class Explanation:
     score: float
     activation: str
     path: str  # how activations are put together: "product", "sum", "log-exp" (sum, then exp) or "last"
+    discount: float  # of "log-exp": what a score is multiplied by before the layer below adds its own
     trees: tuple[TreePath, ...]
     number_of_trees: int  # that the sum is divided by; trees that did not reach the label add nothing
 
@@ -165,9 +167,12 @@ class Explainer:
     def weights(self, tree: int, layer: int, place: int) -> tuple[Array, Array]:
         """The features and weights of a node."""
         try:
-            return _core.node_weights(self._forest, tree, layer, place)
+            feature, weight = _core.node_weights(self._forest, tree, layer, place)
         except IndexError as error:
             raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
+        if (feature[1:] <= feature[:-1]).any():
+            raise FormatError(f"The model is damaged in layer {layer}: a weight stands twice. Get a fresh copy.")
+        return feature, weight
 
     def telling(self, feature: Array, weight: Array, count: int) -> tuple[Telling, ...]:
         """The largest weights, at equal weights the first features."""
@@ -195,6 +200,12 @@ class Explainer:
             raise FormatError(f"The model is damaged in layer {layer}. Get a fresh copy of its file.")
         return int(found[0])
 
+    def _alone(self, tree: int, layer: int, place: int) -> bool:
+        """Whether a node has no siblings."""
+        start = self._sections[layer_name(tree, layer, "child_start")]
+        parent = int(np.searchsorted(start, place, side="right")) - 1
+        return bool(start[parent + 1] - start[parent] == 1)
+
     def _step(
         self, tree: int, layer: int, place: int, features: Array, values: Array, above: np.float32, words: int
     ) -> tuple[Step, np.float32]:
@@ -211,6 +222,8 @@ class Explainer:
             z = z + bias
             own = self._activation.scores(np.array([z], np.float32))[0]
             score = own
+            stands_in = np.array([np.isposinf(bias) and self._alone(tree, layer, place)])
+            above = self._activation.handed_down(np.array([above], np.float32), stands_in)[0]
             if self._activation.path == "product":
                 score = above * own
             elif self._activation.path != "last":
@@ -219,7 +232,7 @@ class Explainer:
             Share(j, self._word(j), *numbers)
             for j, *numbers in zip(common.tolist(), x.tolist(), w.tolist(), products.tolist(), strict=True)
         )
-        numbers = (float(bias), float(z), float(own), float(score))
+        numbers = (float(bias), float(z), float(own), float(above), float(score))
         telling = self.telling(feature, weight, words)
         return Step(layer, self.node(tree, layer, place), shares, *numbers, telling), score
 

@@ -31,6 +31,15 @@ class Hits(list[Hit]):
         return super().__repr__() if self or self.known_terms else "[] (no known words)"
 
 
+class JsonHits(NamedTuple):
+    """The hits of one text as a JSON list of objects with label, key, name and score; a score that is not finite is
+    null."""
+
+    json: bytes
+    known_terms: int
+    nanoseconds: int
+
+
 def checked_text(text: object) -> str:
     """A string that native code can read: lone surrogates, which UTF-8 does not have, become replacement characters."""
     if not isinstance(text, str):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import MutableMapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any, Literal, overload
 from weakref import WeakValueDictionary
 
@@ -28,8 +29,9 @@ from beamwood.engine import (
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, mean_score
 from beamwood.filters import Filter, make_filter
-from beamwood.hits import Hits, checked_text, hits_above
+from beamwood.hits import Hits, JsonHits, checked_text, hits_above
 from beamwood.layers import Layer
+from beamwood.reference import unit_length
 from beamwood.rows import as_csr, is_sparse
 from beamwood.shape import Shape
 from beamwood.strings import StringTable, native_strings, string_sections
@@ -58,7 +60,7 @@ class Model:
         self._engine = engine or Engine()
         self.report = report
         self._forests = WeakValueDictionary() if forests is None else forests
-        self._parts = Parts(sections, shape.trees, shape.features, shape.labels, shape.activation, shape.weights)
+        self._parts = parts_of(shape, sections)
         self.version: str | None = (
             None  # of the file it was loaded from: its header's checksum, which covers all others
         )
@@ -92,6 +94,8 @@ class Model:
         *,
         activation: str = "sigmoid",
         path: str | None = None,
+        discount: float = 1.0,
+        unit_rows: bool = False,
         names: Sequence[str] | None = None,
         keys: Sequence[str] | None = None,
         settings: dict[str, Any] | None = None,
@@ -99,9 +103,13 @@ class Model:
     ) -> Model:
         """A model of one tree from its layers, top to bottom (see Layer).
 
+        path: how scores are put together; "log-exp" adds log scores and shows exp at the leaf.
+        discount: with "log-exp", what a node's score is multiplied by before its children add theirs.
+        unit_rows: queries are divided by their length (the l2 norm) first.
         names are shown to people; keys are unique strings that name a label (default: the names).
         """
-        return cls._build([layers], Activation.parse(activation, path), names, keys, settings or {}, report)
+        parsed = Activation.parse(activation, path, discount)
+        return cls._build([layers], parsed, unit_rows, names, keys, settings or {}, report)
 
     @classmethod
     def from_trees(
@@ -120,7 +128,7 @@ class Model:
                     f"Model {number} has {shape.weights} weights, model 0 has {first.weights}. Compress the ensemble "
                     "after it is made, or all of its models alike."
                 )
-            if (shape.features, shape.labels, shape.activation) != (first.features, first.labels, first.activation):
+            if _must_agree(shape) != _must_agree(first):
                 raise DataError(
                     f"Model {number} has {shape.features:,} features, {shape.labels:,} labels and activation "
                     f"{shape.activation.name}; "
@@ -142,6 +150,7 @@ class Model:
         cls,
         trees: Sequence[Sequence[Layer]],
         activation: Activation,
+        unit_rows: bool,
         names: Sequence[str] | None,
         keys: Sequence[str] | None,
         settings: dict[str, Any],
@@ -158,7 +167,8 @@ class Model:
             sections |= arrays
             sizes.append(size)
         sections |= string_sections(names, keys, labels)
-        return cls(Shape(features, labels, activation, tuple(sizes), settings), sections, report=report)
+        shape = Shape(features, labels, activation, tuple(sizes), settings, unit_rows=bool(unit_rows))
+        return cls(shape, sections, report=report)
 
     def layers(self, tree: int = 0) -> list[Layer]:
         """The layers that from_layers would make this tree from, bit for bit."""
@@ -174,8 +184,8 @@ class Model:
         from beamwood import __version__
 
         arrays = {name: array for name, array in sorted(self._sections.items()) if array.size}
-        description = {"version": __version__, "model": self._shape.describe()}
-        store.save(path, arrays, description | store.requirements(self._shape.weights))
+        described = {"version": __version__, "requires": self._shape.requires(), "model": self._shape.describe()}
+        store.save(path, arrays, described)
 
     def compress(
         self,
@@ -196,16 +206,23 @@ class Model:
 
         return compressed(self, weights, top, threshold, measure)
 
-    def using(self, *, matcher: str | None = None, layout: str | None = None, isa: str | None = None) -> Model:
+    def using(
+        self,
+        *,
+        matcher: str | None = None,
+        layout: str | None = None,
+        isa: str | None = None,
+        bound: bool | None = None,
+    ) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
 
         matcher: march, binary, hash, dense; layout: threaded, chunk, column; isa: scalar, avx2, avx512; each also auto.
         auto is the threaded layout, which needs no matcher and uses the model as it is. Chunks and columns are built
-        beside it, and a matcher without a layout means chunks.
+        beside it, and a matcher without a layout means chunks. bound=False opens every node of the beam, also those
+        that can contribute nothing, for comparison.
         """
-        given = {
-            name: value for name, value in (("matcher", matcher), ("layout", layout), ("isa", isa)) if value is not None
-        }
+        asked = (("matcher", matcher), ("layout", layout), ("isa", isa), ("bound", bound))
+        given: dict[str, Any] = {name: value for name, value in asked if value is not None}
         return Model(self._shape, self._sections, replace(self._engine, **given), self.report, self._forests)
 
     @overload
@@ -282,8 +299,8 @@ class Model:
             )
         if not self._shape.activation.only_shrinks:
             raise SettingsError(
-                "exact=True needs an activation that only shrinks scores down the tree, identity does not. "
-                "Use a wider beam instead."
+                "exact=True needs an activation that only shrinks scores down the tree; identity and a discount "
+                "do not. Use a wider beam instead."
             )
         return self._searcher
 
@@ -312,6 +329,19 @@ class Model:
         )
         return hits_above(found[3], min_score, found[1], found[2])
 
+    def search_json(
+        self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None, filter: Filter | None = None
+    ) -> JsonHits:
+        """The hits of search as a JSON list, in bytes: what a server sends on, without a Python object a hit."""
+        fitted = self._fitted_text()
+        native = None if filter is None else self._own(filter)
+        least = -np.inf if min_score is None else min_score
+        strings = (self._native_keys, self._native_names)
+        _, known, nanoseconds, hits = self._searcher.search_json(
+            checked_text(text), fitted.vectorizer, *strings, positive(k, "k"), positive(beam, "beam"), native, least
+        )
+        return JsonHits(hits, known, nanoseconds)
+
     def search_many(
         self,
         texts: Sequence[str],
@@ -338,23 +368,31 @@ class Model:
             for i in range(len(known))
         ]
 
+    def with_names(self, names: Sequence[str] | None = None, keys: Sequence[str] | None = None) -> Model:
+        """The same model with other names for people and other unique keys, one for each label (default: the names)."""
+        sections = {n: a for n, a in self._sections.items() if not n.startswith(("names/", "keys/"))}
+        sections |= string_sections(names, keys, self._shape.labels)
+        return Model(self._shape, sections, self._engine, self.report)
+
     def filter(self, allow: Any = None, deny: Any = None, *, missing: str = "error") -> Filter:
         """Which labels may be found: those allowed (default: all) and not denied. For topk, predict and search.
 
         allow and deny are label keys (strings), label numbers, or a truth value for each label. missing="ignore" leaves
         out keys that no label has and lists them in the filter's `missing`. Build a filter once and use it often.
         """
-        return make_filter(self._threaded, self._leaves(), self._shape.labels, self._find_keys, allow, deny, missing)
+        return make_filter(self._threaded, self._leaves, self._shape.labels, self._find_keys, allow, deny, missing)
 
     def _own(self, filter: Filter) -> Any:
         """The native side of a filter of this model, under whichever engine."""
         if not isinstance(filter, Filter):
             raise SettingsError(f"filter={filter!r:.80}. A filter made by model.filter(allow=…, deny=…) is wanted.")
-        if not filter.made_for(self._leaves()):
+        if not filter.made_for(self._leaves):
             raise SettingsError("The filter was made by another model. Make one with this model's filter(…).")
         return filter._native
 
+    @cached_property
     def _leaves(self) -> tuple[Any, ...]:
+        """The arrays that a model and its filters know each other by."""
         return tuple(self._sections[f"tree{tree}/leaf_of_label"] for tree in range(len(self._shape.trees)))
 
     def _find_keys(self, keys: list[str]) -> Labels:
@@ -379,10 +417,13 @@ class Model:
                     f"The search with beam={beam} does not reach label {label!r}. Use a wider beam, or beam=None for "
                     "the score of one that drops nothing."
                 )
+        if self._shape.unit_rows:
+            row = unit_length(row)
         paths = [self._explainer().tree_path(tree, number, row.indices, row.data, words) for tree in trees]
         score = mean_score([path.score for path in paths], len(self._shape.trees))
         form, named = self._shape.activation, (number, self.key(number), self.name(number))
-        return Explanation(*named, score, form.name, form.path, tuple(paths), len(self._shape.trees))
+        how = (form.name, form.path, form.discount)
+        return Explanation(*named, score, *how, tuple(paths), len(self._shape.trees))
 
     def words(self, tree: int, layer: int, node: int, n: int = 10) -> tuple[Telling, ...]:
         """The n largest weights of a node, numbered as in layers(tree)[layer]: the words that lead to it."""
@@ -425,6 +466,10 @@ class Model:
         starts = [sections[layer_name(0, layer, "child_start")] for layer in range(len(size.nodes))]
         most = beam * sum(int(np.diff(start).max()) for start in starts)
         return label in alone.topk(row, min(most, self._shape.labels), beam)[0]
+
+    def with_unit_rows(self) -> Model:
+        """The same model, for which queries are divided by their length first."""
+        return Model(replace(self._shape, unit_rows=True), self._sections, self._engine, self.report)
 
     def with_text(self, text: FittedText) -> Model:
         """The same model, with the text features that its columns were made with: it can then search."""
@@ -519,6 +564,8 @@ class Model:
             "features": self._shape.features,
             "activation": self._shape.activation.name,
             "path": self._shape.activation.path,
+            "discount": self._shape.activation.discount,
+            "unit_rows": self._shape.unit_rows,
             "trees": len(self._shape.trees),
             "depth": max(len(tree.nodes) for tree in self._shape.trees),
             "nodes": [list(tree.nodes) for tree in self._shape.trees],
@@ -528,7 +575,7 @@ class Model:
             "bytes_of_weights": weights,
             "bytes_a_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,
-            "engine": {"matcher": self._engine.matcher, "layout": self._engine.layout, "isa": self._engine.isa},
+            "engine": asdict(self._engine),
             "settings": self.settings,
         }
 
@@ -543,6 +590,16 @@ class Model:
         trees = f"{len(shape.trees)} tree" + "s" * (len(shape.trees) > 1)
         size = f"{shape.labels:,} labels, {shape.features:,} features"
         return f"<beamwood.Model: {size}, {trees}, {shape.activation.name}>"
+
+
+def parts_of(shape: Shape, sections: Sections) -> Parts:
+    """What a native forest is made from."""
+    return Parts(sections, shape.trees, shape.features, shape.labels, shape.activation, shape.weights, shape.unit_rows)
+
+
+def _must_agree(shape: Shape) -> tuple[Any, ...]:
+    """What the trees of an ensemble have in common."""
+    return shape.features, shape.labels, shape.activation, shape.unit_rows
 
 
 def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> Model:

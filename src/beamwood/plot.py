@@ -31,7 +31,7 @@ from beamwood.model import Model
 from beamwood.report import Report
 from beamwood.rows import as_csr
 
-_COLOURS = ("#1b6e53", "#d98c21", "#3c6fb0", "#a8466b", "#6b6b6b", "#7fb069", "#8a63b5", "#c9b02f")
+COLOURS = ("#1b6e53", "#d98c21", "#3c6fb0", "#a8466b", "#6b6b6b", "#7fb069", "#8a63b5", "#c9b02f")
 _GREY = "#5a5a5a"
 
 
@@ -86,7 +86,7 @@ def plot_tree(model: Model) -> Drawing:
     figure, axes = _panels(3)
     for number, layers in enumerate(trees):
         places, width = _places(len(layers), number, len(trees))
-        colour = _COLOURS[number % len(_COLOURS)]
+        colour = COLOURS[number % len(COLOURS)]
         axes[0].bar(places, [layer.nodes for layer in layers], width, color=colour, label=f"tree {number}")
         means = np.array([layer.mean for layer in layers])
         reach = [means - [layer.fewest for layer in layers], [layer.most for layer in layers] - means]
@@ -119,7 +119,7 @@ def plot_report(report: Report | None) -> Drawing:
         name = re.sub(r" \d+/\d+", "", name)
         seconds[name] = seconds.get(name, 0.0) + taken
     figure, (panel,) = _panels(1, height=1.3 + 0.34 * len(seconds), width=7.5)
-    bars = panel.barh(list(seconds), list(seconds.values()), color=_COLOURS[0], height=0.68)
+    bars = panel.barh(list(seconds), list(seconds.values()), color=COLOURS[0], height=0.68)
     panel.bar_label(bars, [_seconds(taken) for taken in seconds.values()], padding=4, fontsize=9, color=_GREY)
     panel.invert_yaxis()
     panel.margins(x=0.14)
@@ -151,10 +151,10 @@ def plot_beam(
     places = np.arange(len(curve.beams))
     for number, (depth, values) in enumerate(curve.precision.items()):
         percent = 100 * np.array(values)
-        left.plot(places, percent, "o-", color=_COLOURS[number % len(_COLOURS)], label=f"precision at {depth}")
+        left.plot(places, percent, "o-", color=COLOURS[number % len(COLOURS)], label=f"precision at {depth}")
     left.set_ylabel("precision, percent")
-    right.plot(places, curve.median, "o-", color=_COLOURS[2], label="median query")
-    right.plot(places, curve.slowest, "o:", color=_COLOURS[2], alpha=0.6, label="slowest of a hundred")
+    right.plot(places, curve.median, "o-", color=COLOURS[2], label="median query")
+    right.plot(places, curve.slowest, "o:", color=COLOURS[2], alpha=0.6, label="slowest of a hundred")
     right.set_ylabel("microseconds a query")
     right.set_ylim(bottom=0)
     for panel in (left, right):

@@ -5,6 +5,7 @@ It is slow on purpose: one query, one feature at a time. Every kernel must give 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +44,10 @@ def path_scores(layers: Sequence[Layer], query: Any, activation: Activation) -> 
         if layer.bias is not None:
             z = z + np.asarray(layer.bias, np.float32)
         own = activation.scores(z)
-        parents = above[np.asarray(layer.parent, np.int64)]
+        parent = np.asarray(layer.parent, np.int64)
+        alone = np.bincount(parent)[parent] == 1
+        stands_in = alone & np.isposinf(np.zeros(len(parent)) if layer.bias is None else layer.bias)
+        parents = activation.handed_down(above[parent], stands_in)
         if activation.path == "product":
             own = parents * own
         elif activation.path != "last":
@@ -121,6 +125,15 @@ def nodes_entered(layers: Sequence[Layer], labels: Sequence[Ints], allowed: Bool
     return every
 
 
+def unit_length(query: Any) -> Any:
+    """A row divided by its l2 norm: squares added in double for rising feature, each value rounded once; zeros stay."""
+    total = 0.0
+    for value in query.data.tolist():
+        total += value * value
+    scaled = query.data.astype(np.float64) / (math.sqrt(total) if total > 0 else 1.0)
+    return sp.csr_array((scaled.astype(np.float32), query.indices, query.indptr), shape=query.shape)
+
+
 def labels_of(layer: Layer, last: bool) -> Ints:
     """The label of each node, -1 for inner ones; by default the last layer's nodes are the labels in order."""
     if layer.label is not None:
@@ -136,10 +149,12 @@ def topk(
     k: int = 10,
     beam: int = 10,
     allowed: Bools | None = None,
+    unit_rows: bool = False,
 ) -> tuple[Ints, Floats]:
     """The best k labels of each row and their scores, padded with -1 and -inf.
 
     allowed: a filter, one truth value a label. Each tree then goes on until it has reached k allowed labels.
+    unit_rows: rows are divided by their length first.
     """
     X = sp.csr_array(X, dtype=np.float32, copy=True)
     X.sort_indices()  # sums are taken in rising feature order, however the row was given
@@ -147,7 +162,7 @@ def topk(
     all_labels = np.full((X.shape[0], k), -1, np.int64)
     all_scores = np.full((X.shape[0], k), -np.inf, np.float32)
     for i in range(X.shape[0]):
-        query = X[[i]]
+        query = unit_length(X[[i]]) if unit_rows else X[[i]]
         answers = [reached(layers, query, activation, beam, allowed, wanted) for layers in trees]
         labels, scores = answers[0] if len(answers) == 1 else mean_of(answers)
         best = rank(scores, labels, k)

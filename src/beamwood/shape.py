@@ -21,6 +21,7 @@ class Shape:
     settings: dict[str, Any] = field(default_factory=dict)
     text: dict[str, Any] | None = None  # how texts become features; the vocabulary is among the arrays
     weights: str = "f32"  # how they are stored, one of build.WEIGHTS
+    unit_rows: bool = False  # rows are divided by their length before anything else
 
     def describe(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -29,11 +30,22 @@ class Shape:
             "labels": self.labels,
             "activation": self.activation.name,
             "path": self.activation.path,
+            "discount": self.activation.discount,
+            "unit_rows": self.unit_rows,
             "trees": [{"nodes": list(tree.nodes), "nonzeros": list(tree.nonzeros)} for tree in self.trees],
             "settings": self.settings,
             "text": self.text,
             **({} if self.weights == "f32" else {"weights": self.weights}),
         }
+
+    def requires(self) -> list[str]:
+        """What a reader of the file must know beyond the layout: a model that uses none of it needs nothing new."""
+        used = {
+            "compact-1": self.weights != "f32",  # weights of 16 or 8 bits
+            "discount-1": self.activation.discount != 1,
+            "unit-rows-1": self.unit_rows,
+        }
+        return [feature for feature, here in used.items() if here]
 
     @classmethod
     def read(cls, meta: dict[str, Any]) -> Shape:
@@ -43,7 +55,7 @@ class Shape:
             trees = tuple(
                 TreeSize(tuple(map(_count, t["nodes"])), tuple(map(_count, t["nonzeros"]))) for t in model["trees"]
             )
-            activation = Activation.parse(model["activation"], model["path"])
+            activation = Activation.parse(model["activation"], model["path"], _real(model.get("discount", 1.0)))
             shape = cls(
                 _count(model["features"]),
                 _count(model["labels"]),
@@ -52,6 +64,7 @@ class Shape:
                 dict(model["settings"]),
                 model["text"],
                 WEIGHTS[WEIGHTS.index(model.get("weights", "f32"))],
+                model.get("unit_rows") is True,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
@@ -60,6 +73,12 @@ class Shape:
                 "The model's description is damaged (a tree without layers). Get a fresh copy of the file."
             )
         return shape
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{value!r} is not a number")
+    return float(value)
 
 
 def _count(value: Any) -> int:

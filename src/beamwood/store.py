@@ -26,8 +26,9 @@ Array = npt.NDArray[Any]
 
 FORMAT_VERSION = 2
 REQUIRED = ["threads-1"]  # what a reader of our files must know
-COMPACT = "compact-1"  # weights of 16 or 8 bits
-KNOWN_FEATURES = frozenset({"chunk-1", "threads-1", COMPACT})  # what this version can read
+KNOWN_FEATURES = frozenset(
+    {"chunk-1", "threads-1", "compact-1", "discount-1", "unit-rows-1"}
+)  # what this version can read
 ALIGNMENT = 64
 RESERVED = 1 << 16  # bytes that a file written piece by piece keeps free for its header
 MAX_HEADER = 100_000_000  # safetensors' own limit
@@ -80,11 +81,6 @@ def checked_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def requirements(weights: str) -> dict[str, Any]:
-    """The part of a description that says what a reader must know."""
-    return {"requires": REQUIRED if weights == "f32" else [*REQUIRED, COMPACT]}
-
-
 def checked_path(path: str | os.PathLike[str]) -> Path:
     """A path that can name a file."""
     if "\0" in os.fspath(path):
@@ -132,7 +128,8 @@ def header_of(arrays: dict[str, Array], description: dict[str, Any], room: int =
         if padding[name]:
             entries[f"_pad/{number}"] = {"dtype": "U8", "shape": [padding[name]], "data_offsets": [end, at]}
     checks = {name: f"{hash_of(array):016x}" for name, array in arrays.items()}
-    meta = {"format": FORMAT_VERSION, "requires": REQUIRED, **description, "xxh3": checks, "header": _ZERO_HASH}
+    requires = [*REQUIRED, *description.get("requires", ())]
+    meta = {"format": FORMAT_VERSION, **description, "requires": requires, "xxh3": checks, "header": _ZERO_HASH}
 
     def render() -> bytes:
         text = json.dumps({"__metadata__": {"beamwood": json.dumps(meta)}, **entries}, separators=(",", ":")).encode()

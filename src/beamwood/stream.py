@@ -233,5 +233,5 @@ class _Sections:
         above = sum(shape.trees[0].nodes[:-1])
         put(layer_name(0, self.last, "label"), np.arange(shape.labels, dtype=np.uint32))
         put("tree0/leaf_of_label", np.arange(above, above + shape.labels, dtype=np.uint32))
-        description = {"version": __version__, "model": shape.describe()} | store.requirements(shape.weights)
+        description = {"version": __version__, "requires": shape.requires(), "model": shape.describe()}
         store.write_header(self.draft, places, description)

@@ -25,6 +25,7 @@ from beamwood.errors import DataError, FormatError, SettingsError
 
 ARRAY_NAMES = ("terms", "offsets", "slots", "idf")
 _DTYPES = {"terms": np.uint8, "offsets": np.uint64, "slots": np.uint64, "idf": np.float64}
+_ANALYZERS = ("word", "char_wb", "space", "line")
 _NORMS = {None: 0, "l1": 1, "l2": 2}
 _TEXTS_A_CALL = 16_384
 _LONGEST_RUN = 1_000
@@ -34,7 +35,9 @@ _LONGEST_RUN = 1_000
 class TextBlock:
     """How one block of columns is made from a text. Names and defaults are those of `TfidfVectorizer`.
 
-    analyzer:     "word", or "char_wb": runs of letters inside words (split at white space, padded by one).
+    analyzer:     "word", or "char_wb": runs of letters inside words (split at white space, padded by one); or, for
+                  features made by libpecos, "space": words are what stands between ASCII spaces, and "line": runs of
+                  characters of the text as it stands.
     ngram_range:  shortest and longest run, in words or letters.
     single_letters: words of one letter count too (token_pattern r"(?u)\\b\\w+\\b").
     min_df, max_df: keep terms in at least / at most so many texts (int), or that share of them (float).
@@ -43,6 +46,7 @@ class TextBlock:
     sublinear_tf: 1 + log(count) instead of the count.
     use_idf, smooth_idf: weigh by log(n / df) + 1, with one added to n and df when smooth.
     norm:         each row is divided by its "l2" or "l1" norm; None leaves it.
+    max_tokens:   of "space" and "line": words or characters after so many are not looked at.
     """
 
     analyzer: str = "word"
@@ -57,11 +61,14 @@ class TextBlock:
     use_idf: bool = True
     smooth_idf: bool = True
     norm: str | None = "l2"
+    max_tokens: int | None = None
 
     def __post_init__(self) -> None:
         """Refuses what cannot be meant."""
-        if self.analyzer not in ("word", "char_wb"):
-            raise SettingsError(f'analyzer is {self.analyzer!r}; choose "word" or "char_wb"')
+        if self.analyzer not in _ANALYZERS:
+            raise SettingsError(f"analyzer is {self.analyzer!r}; choose {', '.join(map(repr, _ANALYZERS))}")
+        if self.analyzer in ("space", "line") and self.lowercase:
+            raise SettingsError(f'analyzer "{self.analyzer}" keeps letters as they are; give lowercase=False')
         if self.norm not in _NORMS:
             raise SettingsError(f'norm is {self.norm!r}; choose "l2", "l1" or None')
         # Plain Python numbers are kept, so that the settings can be written as JSON.
@@ -71,14 +78,19 @@ class TextBlock:
         if self.max_features is not None and not (_is_int(self.max_features) and self.max_features >= 1):
             raise SettingsError(f"max_features is {self.max_features!r}; give a whole number from 1 on, or None")
         object.__setattr__(self, "max_features", self.max_features and int(self.max_features))
+        if self.max_tokens is not None and not (_is_int(self.max_tokens) and 1 <= self.max_tokens < 2**32):
+            raise SettingsError(f"max_tokens is {self.max_tokens!r}; give a whole number from 1 on, or None")
+        if self.max_tokens is not None and self.analyzer not in ("space", "line"):
+            raise SettingsError('max_tokens goes with the analyzers "space" and "line"')
         for name in ("lowercase", "single_letters", "binary", "sublinear_tf", "use_idf", "smooth_idf"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise SettingsError(f"{name} is {getattr(self, name)!r}; give True or False")
             object.__setattr__(self, name, bool(getattr(self, name)))
 
-    def _term_rules(self) -> tuple[bool, int, int, bool, int]:
+    def _term_rules(self) -> tuple[int, int, int, bool, int, int]:
         letters = 1 if self.single_letters else 2
-        return (self.analyzer == "char_wb", *self.ngram_range, self.lowercase, letters)
+        most = 2**32 - 1 if self.max_tokens is None else int(self.max_tokens)
+        return (_ANALYZERS.index(self.analyzer), *self.ngram_range, self.lowercase, letters, most)
 
     def _weigh_rules(self) -> tuple[bool, bool, int]:
         return (self.binary, self.sublinear_tf, _NORMS[self.norm])
@@ -135,14 +147,24 @@ class TextFeatures(TextBlock):
 class FittedText:
     """Turns texts into rows; made by `TextFeatures.fit`. Never changes, and may be used from many threads."""
 
-    def __init__(self, blocks: tuple[TextBlock, ...], arrays: tuple[dict[str, npt.NDArray[Any]], ...]) -> None:
-        """Takes blocks with their arrays (terms, offsets, slots, idf); reads none of the arrays' pages."""
+    def __init__(
+        self,
+        blocks: tuple[TextBlock, ...],
+        arrays: tuple[dict[str, npt.NDArray[Any]], ...],
+        norm: str | None = None,
+    ) -> None:
+        """Takes blocks with their arrays (terms, offsets, slots, idf); reads none of the arrays' pages.
+
+        norm: what the whole row is divided by, once its blocks stand side by side: None, "l1" or "l2".
+        """
         self._blocks = blocks
+        self._norm = norm
         self._arrays = arrays
         rows = zip(blocks, arrays, strict=True)
         try:
             self._vectorizer = _core.Vectorizer(
-                tuple((b._term_rules(), b._weigh_rules(), *(a[name] for name in ARRAY_NAMES)) for b, a in rows)
+                tuple((b._term_rules(), b._weigh_rules(), *(a[name] for name in ARRAY_NAMES)) for b, a in rows),
+                _NORMS[norm],
             )
         except ValueError as error:
             raise FormatError(f"{error}; fit the text features again or restore the file from a copy") from error
@@ -214,7 +236,8 @@ class FittedText:
 
     def settings(self) -> dict[str, Any]:
         """What `from_arrays` needs beside the arrays, fit for JSON."""
-        return {"unicode": _core.unicode_version, "blocks": [asdict(block) for block in self._blocks]}
+        norm = {} if self._norm is None else {"norm": self._norm}
+        return {"unicode": _core.unicode_version, "blocks": [asdict(block) for block in self._blocks], **norm}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All arrays by name: `<block>/terms`, `<block>/offsets`, `<block>/slots`, `<block>/idf`."""
@@ -225,13 +248,16 @@ class FittedText:
         """The inverse of `settings()` and `arrays()`. Arrays are used in place; mapped ones stay on disk."""
         try:
             blocks = tuple(_block_from(block) for block in settings["blocks"])
+            norm = settings.get("norm")
+            if norm not in _NORMS:
+                raise SettingsError(f"norm is {norm!r}")
         except (KeyError, TypeError, SettingsError) as error:
             raise FormatError(f"the text settings cannot be read: {error}; restore the file from a copy") from error
         taken = []
         for number in range(len(blocks)):
             named = {name: arrays.get(f"{number}/{name}") for name in ARRAY_NAMES}
             taken.append({name: _checked_array(f"{number}/{name}", name, array) for name, array in named.items()})
-        return FittedText(blocks, tuple(taken))
+        return FittedText(blocks, tuple(taken), norm)
 
 
 def pack_terms(terms: list[str], idf: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[Any]]:

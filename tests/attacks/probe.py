@@ -66,6 +66,10 @@ class Probe:
             if one is not None:
                 self.ask(name, one, X)
         self.step("exact", lambda: self.exact(model, X))
+        self.step("filter", lambda: self.filtered(model, X))
+        for label in (0, model.n_labels - 1):
+            self.step(f"explain {label}", lambda label=label: model.explain(X[[0]], label, words=3).to_dict())
+        self.step("rows of labels", lambda: model.rows_of_label)
         for tree in range(len(model.info()["nodes"])):
             layers = self.step(f"layers {tree}", lambda tree=tree: model.layers(tree))
             for layer in layers or ():
@@ -95,6 +99,12 @@ class Probe:
         texts = ["red wool socks 3", "word1 hats", "", "none of these"]
         self.answers["search"] = [repr(model.search(text, 5)).encode() for text in texts]
         self.answers["search many"] = [repr(hits).encode() for hits in model.search_many(texts, 5)]
+
+    def filtered(self, model: bw.Model, X: Any) -> None:
+        """With a filter, and a beam so narrow that the search has to go on."""
+        found = model.topk(X, 7, 1, filter=model.filter(deny=[0]))
+        check_answer(*found, model.n_labels)
+        self.answers["filtered"] = [part.tobytes() for part in found]
 
     def exact(self, model: bw.Model, X: Any) -> bool:
         """Best-first search, where the model allows it."""

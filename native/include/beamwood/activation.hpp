@@ -5,7 +5,8 @@
 // every instruction set gives the same bits. The C library's exp and log are not used: they differ by machine.
 //
 // No activation but `identity` gives a score above that of certainty (1, or 0 for the log kinds), so along a path
-// scores only shrink: best-first search relies on it.
+// scores only shrink: best-first search and the bound of threaded search rely on it. A discount (Bonsai's) shrinks a
+// node's log score, which is below zero, before its children add theirs: then a child may stand above its parent.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -28,8 +29,15 @@ struct Activation {
   ActivationKind kind = ActivationKind::sigmoid;
   std::uint8_t power = 1; // p of hinge-p
   Path path = Path::product;
+  float discount = 1.0f; // of log_exp: what a node's score is multiplied by before its children add theirs
 
-  bool only_shrinks() const noexcept { return path != Path::last; }
+  bool only_shrinks() const noexcept { return path != Path::last && discount == 1.0f; }
+  // What the children of a node with this score start from, given their biases (may be null). An only child that is
+  // certain, which stands for its parent one layer lower, takes the score as it is.
+  float handed_down(float score, const float* bias, std::uint32_t width) const noexcept {
+    const bool stands_in = width == 1 && bias && *bias == std::numeric_limits<float>::infinity();
+    return path == Path::log_exp && !stands_in ? discount * score : score;
+  }
   float root_score() const noexcept { return path == Path::product ? 1.0f : 0.0f; }
 };
 
@@ -126,24 +134,48 @@ inline float leaf_score(Path path, float score) noexcept {
   return path == Path::log_exp ? static_cast<float>(exp_of(static_cast<double>(score))) : score;
 }
 
+namespace detail {
+
+// A number not below log2(x), and at most 0.016 above it, for a positive normal x: the exponent, and a parabola through
+// the mantissa.
+inline double above_log2(double x) noexcept {
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const double f = std::bit_cast<double>((bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull) - 1.0;
+  return static_cast<double>(static_cast<std::int64_t>(bits >> 52) - 1023) + f * (1.3465553 - 0.3465553 * f) + 0.008;
+}
+
+// A number not below 2^x, and at most 1.07 times it: the chord between whole powers. |x| < 1000.
+inline double above_exp2(double x) noexcept {
+  const double whole = std::floor(x);
+  return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(whole) + 1023) << 52) *
+         (1.0 + (x - whole));
+}
+
+} // namespace detail
+
 // A z that no sibling may lie below if its score is to reach `bar`, given its parent's score: whoever lies below can be
-// left out unscored. It only has to be low enough, so it is taken with some slack, and the C library will do.
+// left out unscored. It only has to be low enough: whoever is let through is scored and changes nothing, so that rough
+// and quick functions do.
 inline double lowest_z(const Activation& a, float parent, float bar, bool leaf) noexcept {
-  constexpr double kSlack = 1e-5, kAnything = -std::numeric_limits<double>::infinity();
+  constexpr double kSlack = 1e-4, kAnything = -std::numeric_limits<double>::infinity(), kLn2 = 0.6931471805599453;
   constexpr float kCoarse = 1e-37f; // below it float32 rounds by far more than the slack
   const bool shown_as_exp = leaf && a.path == Path::log_exp;
   if (a.path == Path::last || ((a.path == Path::product || shown_as_exp) && !(bar > kCoarse))) return kAnything;
-  const double above = a.path == Path::product ? std::log(static_cast<double>(parent)) : static_cast<double>(parent);
-  const double target =
-      a.path == Path::product || shown_as_exp ? std::log(static_cast<double>(bar)) : static_cast<double>(bar);
   // The most that -log(activation) may be.
-  double loss = above - target + kSlack * (1.0 + std::abs(above) + std::abs(target));
-  if (!(loss < 1e30)) return kAnything;
-  loss = std::max(loss, kSlack);
-  if (a.kind == ActivationKind::hinge || a.kind == ActivationKind::log_hinge) {
-    const double margin = a.power == 3 ? std::cbrt(loss) : std::pow(loss, 1.0 / a.power);
-    return 1.0 - margin * (1.0 + kSlack) - kSlack;
+  double loss = 0;
+  if (a.path == Path::product) {
+    if (!(parent >= bar)) return kAnything;
+    loss = detail::above_log2(static_cast<double>(parent) / static_cast<double>(bar)) * kLn2;
+  } else {
+    const double above = static_cast<double>(parent);
+    const double target =
+        shown_as_exp ? (detail::above_log2(static_cast<double>(bar)) - 0.016) * kLn2 : static_cast<double>(bar);
+    loss = above - target + kSlack * (std::abs(above) + std::abs(target));
   }
+  loss = std::max(loss + kSlack, kSlack);
+  if (!(loss < 1e30)) return kAnything;
+  if (a.kind == ActivationKind::hinge || a.kind == ActivationKind::log_hinge)
+    return 1.0 - detail::above_exp2(detail::above_log2(loss) / a.power) * (1.0 + kSlack) - kSlack;
   const double z = -std::log(std::expm1(loss));
   return z - kSlack * (1.0 + std::abs(z));
 }

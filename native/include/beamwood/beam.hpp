@@ -12,6 +12,7 @@
 
 #include "beamwood/answers.hpp"
 #include "beamwood/batch.hpp"
+#include "beamwood/bound.hpp"
 #include "beamwood/choose.hpp"
 #include "beamwood/thread_walk.hpp"
 #include "beamwood/topk.hpp"
@@ -24,7 +25,7 @@ struct SearchOptions {
   Matcher matcher = Matcher::binary; // otherwise this one
   Isa isa = Isa::scalar;
   bool sort_blocks = true;               // Algorithm 3's sort; off only to measure what it brings
-  bool bound = true;                     // the exact bound of threaded search; off only to measure what it brings
+  bool bound = true;                     // the exact bound; off only to measure what it brings
   std::uint64_t dense_bytes = 64u << 20; // what `auto` may spend on dense lookups
 };
 
@@ -66,10 +67,6 @@ public:
   }
 
 private:
-  struct Ranker {
-    TopK beam, answers;
-  };
-
   // Thrown when the chunks that a slice meets are so much wider than average that its scores would fill the memory.
   struct TooWide {};
   static constexpr std::uint64_t kMostScores = 64u << 20;
@@ -85,29 +82,65 @@ private:
     return static_cast<std::size_t>(std::clamp((4 << 20) / most, 1.0, 16384.0));
   }
 
-  // Threaded search keeps nothing between queries, so each is walked on its own.
+  // Each query is walked on its own. A batch is walked in the order of where its queries go: the top layer is evaluated
+  // for all of them first, and those that share their best nodes come one behind the other and find them in the cache.
   bool run_threaded(const Forest& forest, std::span<const Query> queries, const SearchOptions& options,
                     const Workers& workers, std::int64_t* labels, float* scores) {
     if (walks_.size() < workers.threads) walks_.resize(workers.threads);
     for (ThreadedWalk& walk : walks_) walk.work = {};
+    bool sound = true;
+    for (std::size_t at = 0; at < queries.size() && sound; at += kSlice) {
+      const auto slice = queries.subspan(at, std::min(kSlice, queries.size() - at));
+      const Tree& tree = forest.trees[0];
+      const bool ordered = slice.size() > kRun && forest.trees.size() == 1 && tree.layers.size() > 2 &&
+                           tree.layers[0].shape.label.empty();
+      sound = (!ordered || order_by_top(forest, slice, options, workers)) &&
+              walk_slice(forest, slice, options, workers, ordered, labels + at * options.k, scores + at * options.k);
+    }
+    for (const ThreadedWalk& walk : walks_) work += walk.work;
+    return sound;
+  }
+
+  // Fills beams_ with the best nodes of the top layer and order_ with the queries by those nodes.
+  bool order_by_top(const Forest& forest, std::span<const Query> queries, const SearchOptions& options,
+                    const Workers& workers) {
+    const Kernels& kernels = *kernels_for(options.isa);
+    beams_.resize(std::max(beams_.size(), queries.size()));
+    order_.resize(queries.size());
+    std::atomic<bool> sound{true};
+    parallel_for(workers, (queries.size() + kRun - 1) / kRun, [&](std::size_t task, unsigned worker) {
+      for (std::size_t q = task * kRun; q < std::min(queries.size(), (task + 1) * kRun); ++q) {
+        if (!walks_[worker].top_layer(forest, queries[q], options.beam, kernels, beams_[q])) sound = false;
+        const auto& best = beams_[q];
+        const std::uint64_t first = best.empty() ? 0 : id_of(best[0]), second = best.size() < 2 ? 0 : id_of(best[1]);
+        order_[q] = (first & 0xffff) << 48 | (second & 0xffff) << 32 | q;
+      }
+    });
+    std::sort(order_.begin(), order_.end());
+    return sound;
+  }
+
+  bool walk_slice(const Forest& forest, std::span<const Query> queries, const SearchOptions& options,
+                  const Workers& workers, bool ordered, std::int64_t* labels, float* scores) {
     const Kernels& kernels = *kernels_for(options.isa);
     const bool alone = forest.trees.size() == 1;
     std::atomic<bool> sound{true};
     parallel_for(workers, (queries.size() + kRun - 1) / kRun, [&](std::size_t task, unsigned worker) {
       std::vector<Answer> answers;
-      TopK& best = rankers_[worker].answers;
-      for (std::size_t q = task * kRun; q < std::min(queries.size(), (task + 1) * kRun) && sound; ++q) {
+      TopK& best = rankers_[worker];
+      for (std::size_t i = task * kRun; i < std::min(queries.size(), (task + 1) * kRun) && sound; ++i) {
+        const std::size_t q = ordered ? static_cast<std::uint32_t>(order_[i]) : i;
         best.reset(options.k);
         answers.clear();
         for (std::size_t t = 0; t < forest.trees.size(); ++t)
           if (!walks_[worker].run(forest, t, queries[q], options.beam, options.bound, kernels, answers,
-                                  alone ? &best : nullptr))
+                                  alone ? &best : nullptr, nullptr,
+                                  ordered ? std::span<const Key>(beams_[q]) : std::span<const Key>()))
             sound = false;
         if (!alone) merge_trees(answers, forest.trees.size(), options.k, best);
         write_row(best, options.k, labels + q * options.k, scores + q * options.k);
       }
     });
-    for (const ThreadedWalk& walk : walks_) work += walk.work;
     return sound;
   }
 
@@ -119,8 +152,8 @@ private:
       if (!run_tree(forest, t, queries, options, workers, labels, scores)) return false;
     if (forest.trees.size() > 1) {
       parallel_for(workers, queries.size(), [&](std::size_t q, unsigned worker) {
-        merge_trees(answers_[q], forest.trees.size(), options.k, rankers_[worker].answers);
-        write_row(rankers_[worker].answers, options.k, labels + q * options.k, scores + q * options.k);
+        merge_trees(answers_[q], forest.trees.size(), options.k, rankers_[worker]);
+        write_row(rankers_[worker], options.k, labels + q * options.k, scores + q * options.k);
       });
     }
     return true;
@@ -131,37 +164,75 @@ private:
     const Tree& tree = forest.trees[t];
     const bool alone = forest.trees.size() == 1;
     beams_.resize(std::max(beams_.size(), queries.size()));
+    kept_.resize(std::max(kept_.size(), queries.size()));
     for (std::size_t q = 0; q < queries.size(); ++q) beams_[q].assign(1, key_of(forest.activation.root_score(), 0));
     for (std::uint32_t l = 0; l < tree.layers.size(); ++l) {
-      const TreeLayer& layer = tree.layers[l];
-      if (!open_beams(layer, queries.size())) return false;
-      const Matcher matcher = options.choose ? chosen(forest, t, l, queries, options, workers) : options.matcher;
-      if (!evaluator_.evaluate(forest, layer, queries, open_, scores_, matcher, *kernels_for(options.isa),
-                               options.sort_blocks, workers, runners_))
-        return false;
       const bool last = l + 1 == tree.layers.size();
-      std::atomic<bool> sound{true};
-      parallel_for(workers, (queries.size() + kRun - 1) / kRun, [&](std::size_t task, unsigned worker) {
-        for (std::size_t q = task * kRun; q < std::min(queries.size(), (task + 1) * kRun); ++q) {
-          Ranker& ranker = rankers_[worker];
-          const bool good = last && alone ? finish(forest, layer, q, options.k, ranker.answers)
-                                          : advance(forest, layer, q, options.beam, last, ranker.beam);
-          if (!good) sound = false;
-          else if (last && alone) write_row(ranker.answers, options.k, labels + q * options.k, scores + q * options.k);
-        }
+      if (!run_layer(forest, t, l, queries, options, workers)) return false;
+      each_query(workers, queries.size(), [&](std::size_t q) {
+        if (last && alone) write_row(kept_[q], options.k, labels + q * options.k, scores + q * options.k);
+        else if (!last) beams_[q] = kept_[q].ranked();
+        return true;
       });
-      if (!sound) return false;
     }
     return true;
   }
 
-  // Lists the nodes to open, query by query, and where their children's scores go.
-  bool open_beams(const TreeLayer& layer, std::size_t queries) {
+  // Opens the beams of all queries. Where the bound holds they are opened in rounds, the best node of each query first,
+  // so that blocks are still sorted by chunk and what the rounds before have beaten is left out.
+  bool run_layer(const Forest& forest, std::uint32_t t, std::uint32_t l, std::span<const Query> queries,
+                 const SearchOptions& options, const Workers& workers) {
+    const TreeLayer& layer = forest.trees[t].layers[l];
+    const bool alone = forest.trees.size() == 1, last = l + 1 == forest.trees[t].layers.size();
+    const bool bounded = options.bound && bound_holds(forest, layer, last && alone);
+    next_.assign(queries.size(), 0);
+    for (std::size_t q = 0; q < queries.size(); ++q) {
+      kept_[q].reset(last && alone ? options.k : options.beam);
+      if (last && alone)
+        for (const Answer& answer : answers_[q]) kept_[q].offer(key_of(answer.score, answer.label));
+    }
+    for (std::size_t nodes = 1;; nodes *= 2) {
+      if (!open_beams(forest, layer, queries.size(), last, bounded, nodes)) return false;
+      if (open_.empty()) return true;
+      const Matcher matcher = options.choose ? chosen(forest, t, l, queries, options, workers) : options.matcher;
+      if (!evaluator_.evaluate(forest, layer, queries, open_, scores_, matcher, *kernels_for(options.isa),
+                               options.sort_blocks, workers, runners_))
+        return false;
+      if (!each_query(workers, queries.size(), [&](std::size_t q) {
+            const bool good =
+                last && alone ? finish(forest, layer, q, kept_[q]) : advance(forest, layer, q, last, kept_[q]);
+            if (bounded) kept_[q].tighten();
+            return good;
+          }))
+        return false;
+    }
+  }
+
+  // Calls work(query) for all queries, side by side. False when one of them said so.
+  template <class Work> static bool each_query(const Workers& workers, std::size_t queries, Work&& work) {
+    std::atomic<bool> sound{true};
+    parallel_for(workers, (queries + kRun - 1) / kRun, [&](std::size_t task, unsigned) {
+      for (std::size_t q = task * kRun; q < std::min(queries, (task + 1) * kRun); ++q)
+        if (!work(q)) sound = false;
+    });
+    return sound;
+  }
+
+  // Lists the next nodes to open, query by query, and where their children's scores go: all that are left, or where the
+  // bound holds so many that are not beaten.
+  bool open_beams(const Forest& forest, const TreeLayer& layer, std::size_t queries, bool last, bool bounded,
+                  std::size_t nodes) {
     open_.clear();
     open_begin_.assign(1, 0);
     std::uint64_t at = 0;
     for (std::size_t q = 0; q < queries; ++q) {
-      for (const Key key : beams_[q]) {
+      const std::size_t left = beams_[q].size() - next_[q];
+      for (std::size_t i = 0; i < (bounded ? std::min(nodes, left) : left); ++i) {
+        const Key key = beams_[q][next_[q]++];
+        if (bounded && beaten(forest, score_of(key), last, kept_[q])) {
+          next_[q] = beams_[q].size();
+          break;
+        }
         Siblings siblings;
         const std::uint32_t node = id_of(key);
         if (node >= layer.shape.parents() || !layer.shape.children(node, siblings)) return false;
@@ -213,48 +284,47 @@ private:
   }
 
   // Inner nodes compete for the next beam, labels go to the answers.
-  bool advance(const Forest& forest, const TreeLayer& layer, std::size_t q, std::uint32_t beam, bool last,
-               TopK& ranker) {
-    ranker.reset(beam);
+  bool advance(const Forest& forest, const TreeLayer& layer, std::size_t q, bool last, TopK& kept) {
     bool sound = true;
     const bool followed = each_child(forest, layer, q, [&](std::uint32_t node, std::uint32_t label, float score) {
       if (label != kNoLabel) answers_[q].push_back({label, leaf_score(forest.activation.path, score)});
       else if (last) sound = false;
-      else ranker.offer(key_of(score, node));
+      else kept.offer(key_of(score, node));
     });
-    if (!last) beams_[q] = ranker.ranked();
     return followed && sound;
   }
 
   // One tree's last layer: k of its labels and of those reached early. Most children fall to the bar by score alone,
   // before their label is read.
-  bool finish(const Forest& forest, const TreeLayer& layer, std::size_t q, std::uint32_t k, TopK& ranker) const {
+  bool finish(const Forest& forest, const TreeLayer& layer, std::size_t q, TopK& kept) const {
     if (layer.shape.label.empty()) return false;
-    ranker.reset(k);
-    for (const Answer& answer : answers_[q]) ranker.offer(key_of(answer.score, answer.label));
     for (std::size_t i = open_begin_[q]; i < open_begin_[q + 1]; ++i) {
       const OpenNode& open = open_[i];
       for (std::uint32_t c = 0; c < open.width; ++c) {
         const float score = leaf_score(forest.activation.path, scores_[open.scores_at + c]);
-        if (key_of(score, 0) >= ranker.bar()) continue;
+        if (key_of(score, 0) >= kept.bar()) continue;
         const std::uint32_t label = layer.shape.label[open.first_child + c];
         if (label >= forest.labels) return false;
-        ranker.offer(key_of(score, label));
+        kept.offer(key_of(score, label));
       }
     }
     return true;
   }
 
-  static constexpr std::size_t kRun = 64; // queries a task when ranking
+  static constexpr std::size_t kRun = 64;         // queries a task
+  static constexpr std::size_t kSlice = 1u << 16; // queries put in order together (threaded)
 
   LayerEvaluator evaluator_;
   std::vector<BlockRunner> runners_;
-  std::vector<Ranker> rankers_;
+  std::vector<TopK> rankers_; // a worker
   std::vector<ThreadedWalk> walks_;
   std::vector<std::vector<Key>> beams_;
+  std::vector<TopK> kept_;        // a query: its next beam, or its answers
+  std::vector<std::size_t> next_; // a query: the node of its beam to open next
   std::vector<std::vector<Answer>> answers_;
   std::vector<OpenNode> open_;
   std::vector<std::size_t> open_begin_;
+  std::vector<std::uint64_t> order_; // best nodes of the top layer, then the query
   std::vector<float> scores_;
 };
 

@@ -51,7 +51,8 @@ public:
     work.blocks += blocks.size();
     const float* bias = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + siblings.begin;
     const auto activate = [&](const Block& block) {
-      kernels.activate(forest.activation, sums_.data(), bias, siblings.width, block.parent_score, block.scores);
+      scores_of_children(kernels, forest.activation, sums_.data(), bias, siblings.width, block.parent_score,
+                         block.scores);
     };
     return forest.layout == Layout::chunk ? run_chunk(layer, parent, siblings, blocks, matcher, kernels, activate)
                                           : run_columns(layer, siblings, blocks, matcher, activate);

@@ -26,6 +26,15 @@ struct RowCheck {
   std::int64_t at = 0; // position among the non-zeros
 };
 
+// Divides a row by its l2 norm: the squares are added in double for rising id, each value is rounded to float32 once.
+// A row of zeros stays as it is.
+inline void to_unit_length(const float* in, std::size_t count, float* out) noexcept {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(in[i]) * static_cast<double>(in[i]);
+  const double norm = sum > 0.0 ? std::sqrt(sum) : 1.0;
+  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(static_cast<double>(in[i]) / norm);
+}
+
 class QueryBatch {
 public:
   std::span<const Query> queries() const noexcept { return queries_; }
@@ -58,6 +67,17 @@ public:
     return first_disorder;
   }
 
+  // Every row of what was checked, at length 1, in memory of the batch's own.
+  void make_unit() {
+    unit_.resize(nonzeros_);
+    float* out = unit_.data();
+    for (Query& query : queries_) {
+      to_unit_length(query.value, query.count, out);
+      query.value = out;
+      out += query.count;
+    }
+  }
+
 private:
   template <class Index> const std::uint32_t* narrowed(std::span<const Index> features) {
     if constexpr (sizeof(Index) == 4) return reinterpret_cast<const std::uint32_t*>(features.data());
@@ -85,6 +105,7 @@ private:
 
   std::vector<Query> queries_;
   std::vector<std::uint32_t> narrow_;
+  std::vector<float> unit_;
   std::uint64_t nonzeros_ = 0;
 };
 

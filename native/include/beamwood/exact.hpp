@@ -132,7 +132,7 @@ private:
     const float* const sums = worker.opener.add_up(tree, node.layer, number, kernels);
     if (!sums) return false;
     const float* const bias = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + siblings.begin;
-    kernels.activate(forest.activation, sums, bias, siblings.width, node.score, worker.scores.data());
+    scores_of_children(kernels, forest.activation, sums, bias, siblings.width, node.score, worker.scores.data());
     return true;
   }
 };

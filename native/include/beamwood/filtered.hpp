@@ -166,7 +166,7 @@ private:
     const float* const sums = opener.add_up(tree(), l, number, *kernels_);
     if (!sums) return false;
     const float* const bias = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + siblings.begin;
-    kernels_->activate(forest_->activation, sums, bias, siblings.width, score, scores_.data());
+    scores_of_children(*kernels_, forest_->activation, sums, bias, siblings.width, score, scores_.data());
     return true;
   }
 

@@ -30,6 +30,7 @@ struct Forest {
   Activation activation;
   Layout layout = Layout::chunk;
   std::vector<Tree> trees;
+  bool unit_rows = false; // queries are brought to length 1 before they are searched for
 };
 
 } // namespace beamwood

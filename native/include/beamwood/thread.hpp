@@ -52,9 +52,20 @@ struct ThreadedWeights {
   }
 };
 
+// How many of `count` rising numbers are below `wanted`: a binary search whose steps are no branches.
+inline std::uint64_t rank_of(const std::uint16_t* numbers, std::uint64_t count, std::uint32_t wanted) noexcept {
+  const std::uint16_t* base = numbers;
+  for (std::uint64_t left = count; left > 0;) {
+    const std::uint64_t half = (left + 1) / 2;
+    base += (0 - std::uint64_t{base[half - 1] < wanted}) & half;
+    left -= half;
+  }
+  return static_cast<std::uint64_t>(base - numbers);
+}
+
 // The row's place in the chunk of one child, or kNoRow when that chunk does not have the feature.
-inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::uint32_t width,
-                            std::uint32_t child) noexcept {
+[[gnu::always_inline]] inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::uint32_t width,
+                                                   std::uint32_t child) noexcept {
   if (at >= chunk.word_count) return kNoRow;
   const std::uint32_t* const record = chunk.words + at;
   if (width <= kMaskWidth) {
@@ -68,9 +79,8 @@ inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::u
   const std::uint64_t n = *record & 0xffffu, m = *record >> 16, size = record_words(width, 2, n, m, chunk.code.kind);
   if (at + size + offset_words(chunk.narrow, m) > chunk.word_count) return kNoRow;
   const auto* const first = reinterpret_cast<const std::uint16_t*>(record + 1 + (n + 1) / 2);
-  const auto* const found = std::lower_bound(first, first + m, child);
-  if (found == first + m || *found != child) return kNoRow;
-  const auto i = static_cast<std::uint64_t>(found - first);
+  const std::uint64_t i = rank_of(first, m, child);
+  if (i == m || first[i] != child) return kNoRow;
   return chunk.narrow ? half_word(record + size, i) : record[size + i];
 }
 
@@ -85,15 +95,24 @@ inline void call_for(const ThreadedChunk& chunk, std::uint32_t at) noexcept {
 // called for. Returns how many; `out` has room for all.
 inline std::size_t follow_all(const ThreadedChunk& parent, std::uint32_t width, std::uint32_t child, const Placed* rows,
                               std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
-  const Placed* const first = out;
-  for (const Placed* row = rows; row != rows + count; ++row) {
-    const std::uint32_t at = follow(parent, row->offset, width, child);
-    const bool there = at != kNoRow;
-    *out = {at, row->value};
-    call_for(chunk, there ? at : 0);
-    out += there;
-  }
-  return static_cast<std::size_t>(out - first);
+  const auto each = [&](auto&& place_of) {
+    const Placed* const first = out;
+    for (const Placed* row = rows; row != rows + count; ++row) {
+      const std::uint32_t at = place_of(row->offset);
+      const bool there = at != kNoRow;
+      *out = {at, row->value};
+      call_for(chunk, there ? at : 0);
+      out += there;
+    }
+    return static_cast<std::size_t>(out - first);
+  };
+  // One loop a form of record, so that none asks for the form in it.
+  if (width > kMaskWidth) return each([&](std::uint32_t at) { return follow(parent, at, kMaskWidth + 1, child); });
+  ThreadedChunk known = parent;
+  known.narrow = true;
+  if (parent.narrow) return each([&](std::uint32_t at) { return follow(known, at, kMaskWidth, child); });
+  known.narrow = false;
+  return each([&](std::uint32_t at) { return follow(known, at, kMaskWidth, child); });
 }
 
 } // namespace beamwood

@@ -1,22 +1,20 @@
 // One query and a threaded tree in, the labels it reaches out: beam search that follows threads.
 //
 // The rows of the query in a chunk are a list of places; a child's list is made by following each place through its
-// record. Lists are made one beam node ahead of the sums, and each record is called for when its place is known, so
-// that memory works while the kernel adds.
+// record. Each record is called for when its place is known, and short lists are made one beam node ahead of the sums,
+// so that memory works while the kernel adds.
 //
-// The exact bound: activations never raise a score, and nodes are opened best first. Once the b-th best candidate
-// beats a node's own score, neither the node nor any after it can contribute: stop. At equal scores it goes on, for
-// the order law then decides by id. The bound is off where scores can rise (identity), in layers with early leaves
-// (they join the answers whatever the beam), and in the last layer of several trees (every child counts there).
-//
-// With a filter, children that it does not enter are left out where children are scored.
+// Nodes are opened best first until the exact bound says that none that is left can contribute (bound.hpp). With a
+// filter, children that it does not enter are left out where children are scored.
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "beamwood/answers.hpp"
 #include "beamwood/block.hpp"
+#include "beamwood/bound.hpp"
 #include "beamwood/filter.hpp"
 
 namespace beamwood {
@@ -26,12 +24,12 @@ public:
   Work work;
 
   // Appends the labels that tree t reaches to `answers`; where it is alone, offers them to `best` instead, which keeps
-  // k. False: the model's arrays are damaged.
+  // k. top: what `top_layer` found for this query, if it was asked before. False: the model's arrays are damaged.
   bool run(const Forest& forest, std::size_t t, const Query& query, std::uint32_t beam, bool bound,
-           const Kernels& kernels, std::vector<Answer>& answers, TopK* best, const Filter* filter = nullptr) {
+           const Kernels& kernels, std::vector<Answer>& answers, TopK* best, const Filter* filter = nullptr,
+           std::span<const Key> top = {}) {
     const Tree& tree = forest.trees[t];
     filter_ = filter, tree_ = t;
-    bound = bound && forest.activation.only_shrinks();
     start(forest, tree.layers[0], query);
     for (std::size_t l = 0; l < tree.layers.size(); ++l) {
       const TreeLayer* above = l == 0 ? nullptr : &tree.layers[l - 1];
@@ -39,16 +37,34 @@ public:
       const TreeLayer& layer = tree.layers[l];
       layer_ = l;
       ranker_.reset(beam);
-      const bool labelled = !layer.shape.label.empty();
-      TopK* const bar = !bound || (labelled && !(last && best)) ? nullptr : last ? best : &ranker_;
-      if (!walk_layer(forest, layer, above, last, bar, kernels, answers, best)) return false;
+      if (l == 0 && !top.empty()) {
+        if (!prepare(layer, above, 0)) return false;
+        for (const Key key : top) ranker_.offer(key);
+      } else {
+        TopK* const bar = !bound || !bound_holds(forest, layer, last && best) ? nullptr : last ? best : &ranker_;
+        if (!walk_layer(forest, layer, above, last, bar, kernels, answers, best)) return false;
+      }
       if (last) return true;
       next_beam();
     }
     return true;
   }
 
+  // The best nodes of the first tree's top layer, which must have no labels, in rank order. False: damaged.
+  bool top_layer(const Forest& forest, const Query& query, std::uint32_t beam, const Kernels& kernels,
+                 std::vector<Key>& keys) {
+    const Tree& tree = forest.trees[0];
+    filter_ = nullptr, tree_ = layer_ = 0;
+    start(forest, tree.layers[0], query);
+    ranker_.reset(beam);
+    if (!walk_layer(forest, tree.layers[0], nullptr, false, nullptr, kernels, none_, nullptr)) return false;
+    keys = ranker_.ranked();
+    return true;
+  }
+
 private:
+  static constexpr std::size_t kShortList = 48, kFewParents = 16;
+
   struct Open {
     std::uint32_t node;
     float score;
@@ -69,24 +85,26 @@ private:
 
   bool walk_layer(const Forest& forest, const TreeLayer& layer, const TreeLayer* above, bool last, TopK* bar,
                   const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
-    if (open_.empty()) return true; // every path has ended in an early leaf
-    if (!prepare(layer, above, 0)) return false;
+    std::size_t prepared = 0;
+    if (!bar && above) { // everything will be opened
+      if (!prepare_all(layer)) return false;
+      prepared = open_.size();
+    }
     for (std::size_t i = 0; i < open_.size(); ++i) {
-      if (i + 1 < open_.size() && !prepare(layer, above, i + 1)) return false;
-      const Open& open = open_[i];
-      if (bar && beaten(forest, open.score, last, *bar)) {
+      if (bar && beaten(forest, open_[i].score, last, *bar)) {
         open_.resize(i); // those after it were not opened and have no children to rank
         break;
       }
+      if (prepared == i && !prepare(layer, above, prepared++)) return false;
+      const Open& open = open_[i];
+      // Long lists keep memory busy by themselves, and one that is made ahead may turn out not to be needed.
+      if (prepared == i + 1 && prepared < open_.size() && open.rows_end - open.rows_begin < kShortList &&
+          !(bar && beaten(forest, open_[i + 1].score, last, *bar)) && !prepare(layer, above, prepared++))
+        return false;
       if (!add_up(layer, open, last ? 1 : 2, kernels)) return false;
       if (!score(forest, layer, open, last, bar, kernels, answers, best)) return false;
     }
     return true;
-  }
-
-  static bool beaten(const Forest& forest, float score, bool last, const TopK& bar) noexcept {
-    const float reach = last ? leaf_score(forest.activation.path, score) : score;
-    return key_of(reach, 0) >> 32 > bar.bar() >> 32;
   }
 
   // Finds a node's chunk and makes its list of rows from its parent's, calling for each record.
@@ -113,7 +131,42 @@ private:
     return true;
   }
 
+  // The same for all nodes at once, parent by parent: a record is read once for all of its children that are opened.
+  bool prepare_all(const TreeLayer& layer) {
+    for (Open& open : open_)
+      if (open.node >= layer.shape.parents() || !layer.shape.children(open.node, open.siblings) ||
+          !layer.threads.at(open.node, open.chunk))
+        return false;
+    for (const Open& parent : above_) {
+      const std::uint32_t begin = parent.siblings.begin, width = parent.siblings.width;
+      const std::size_t count = parent.rows_end - parent.rows_begin;
+      children_.clear();
+      for (Open& open : open_) {
+        if (open.node - begin >= width) continue;
+        open.rows_begin = open.rows_end = rows_.size();
+        rows_.resize(rows_.size() + count + 1); // + 1: a row that does not go on is written and taken back
+        if (open.chunk.word_count != 0) children_.push_back(&open);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        const Placed row = rows_above_[parent.rows_begin + i];
+        for (Open* const open : children_) {
+          const std::uint32_t at = follow(parent.chunk, row.offset, width, open->node - begin);
+          const bool there = at != kNoRow;
+          rows_[open->rows_end] = {at, row.value};
+          call_for(open->chunk, there ? at : 0);
+          open->rows_end += there;
+        }
+      }
+    }
+    return true;
+  }
+
   const Open& parent_of(std::uint32_t node) const noexcept {
+    if (by_child_.empty()) {
+      std::size_t i = 0;
+      while (i + 1 < above_.size() && node - above_[i].siblings.begin >= above_[i].siblings.width) ++i;
+      return above_[i];
+    }
     const auto after = std::upper_bound(by_child_.begin(), by_child_.end(), std::uint64_t{node} << 32 | 0xffffffffu);
     return above_[static_cast<std::uint32_t>(*(after - 1))];
   }
@@ -149,7 +202,7 @@ private:
         take(c, combine(forest.activation.path, open.score, activate(forest.activation, z)));
       }
     } else {
-      kernels.activate(forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
+      scores_of_children(kernels, forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
       if (filter_) filter_->each(tree_, layer_, open.siblings, [&](std::uint32_t c) { take(c, scores_[c]); });
       else
         for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
@@ -184,21 +237,25 @@ private:
     rows_above_.swap(rows_);
     rows_.clear();
     by_child_.clear();
-    for (std::size_t i = 0; i < above_.size(); ++i)
-      by_child_.push_back(std::uint64_t{above_[i].siblings.begin} << 32 | i);
-    std::sort(by_child_.begin(), by_child_.end());
+    if (above_.size() > kFewParents) {
+      for (std::size_t i = 0; i < above_.size(); ++i)
+        by_child_.push_back(std::uint64_t{above_[i].siblings.begin} << 32 | i);
+      std::sort(by_child_.begin(), by_child_.end());
+    }
     open_.clear();
     for (const Key key : ranker_.ranked()) open_.push_back({id_of(key), score_of(key)});
   }
 
   std::vector<Open> open_, above_;
   std::vector<Placed> rows_, rows_above_;
-  std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_
+  std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_, rising; empty when those are few
   std::vector<float> sums_, scores_;
+  std::vector<Open*> children_; // of one parent
   const float* bias_ = nullptr; // of the node whose children are being scored
   const Filter* filter_ = nullptr;
   std::size_t tree_ = 0, layer_ = 0;
   TopK ranker_;
+  std::vector<Answer> none_;
 };
 
 } // namespace beamwood

@@ -100,7 +100,8 @@ public:
     Vocabulary vocabulary;
   };
 
-  explicit Vectorizer(std::vector<Block> blocks) : blocks_(std::move(blocks)) {
+  // norm: of the whole row, once its blocks stand side by side, each with the norm of its own rules.
+  explicit Vectorizer(std::vector<Block> blocks, Norm norm = Norm::none) : blocks_(std::move(blocks)), norm_(norm) {
     for (const Block& block : blocks_) columns_ += block.vocabulary.size();
     if (columns_ > Vocabulary::max_terms) throw std::invalid_argument("the blocks have more than 2^31 - 1 terms");
   }
@@ -120,6 +121,7 @@ public:
     }
     scratch.terms.trim();
     if (!sound) ids.resize(before), values.resize(before);
+    if (norm_ != Norm::none) divide_by_norm(std::span(values).subspan(before), scratch);
     return sound;
   }
 
@@ -153,6 +155,13 @@ private:
     return true;
   }
 
+  void divide_by_norm(std::span<float> values, TextScratch& scratch) const {
+    scratch.weights.assign(values.begin(), values.end());
+    const double norm = detail::norm_of(scratch.weights, norm_);
+    if (norm > 0)
+      for (float& v : values) v = static_cast<float>(static_cast<double>(v) / norm);
+  }
+
   static double weigh(const Block& block, std::uint32_t id, std::ptrdiff_t count) noexcept {
     double tf = block.weigh.binary ? 1.0 : static_cast<double>(count);
     if (block.weigh.sublinear_tf && tf > 1) tf = 1.0 + std::log(tf);
@@ -160,6 +169,7 @@ private:
   }
 
   std::vector<Block> blocks_;
+  Norm norm_;
   std::size_t columns_ = 0;
 };
 

@@ -19,10 +19,10 @@ from typer.core import TyperGroup
 from beamwood import __version__
 from beamwood.cli.bench import bench
 from beamwood.cli.compress import compress
+from beamwood.cli.convert import convert
 from beamwood.cli.evaluate import evaluate
 from beamwood.cli.explain import explain
 from beamwood.cli.inspect import inspect
-from beamwood.cli.later import convert
 from beamwood.cli.options import DEBUG
 from beamwood.cli.output import one_line, say
 from beamwood.cli.predict import predict
@@ -105,6 +105,5 @@ def _beamwood(
     """
 
 
-for _verb in (train, predict, evaluate, search, explain, serve, inspect, compress, bench):
+for _verb in (train, predict, evaluate, search, explain, serve, inspect, compress, convert, bench):
     app.command(no_args_is_help=True)(_verb)
-app.command(context_settings={"ignore_unknown_options": True})(convert)

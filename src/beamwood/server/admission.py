@@ -1,10 +1,10 @@
 """admission.py — questions in, answers out of engine threads, beside the event loop; or a 503 at once.
 
-A question that is known to take less time than handing it over does (`_SHORT`) is answered where it is.
-
 The law: a question is let in only if it is expected to begin within `queue_ms`, so that those let in are answered soon
 however many come. What is expected is the work let in and not yet done, by the time such work has been taking.
 One question may always wait behind one that runs: short queues keep engines busy, long ones only add delay.
+
+A question that is known to take less time than handing it over does (`_SHORT`) is answered where it is.
 """
 
 from __future__ import annotations
@@ -14,21 +14,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from beamwood.server.metrics import Row
 from beamwood.server.options import ServeOptions
 from beamwood.server.replies import Refusal
 
-Work = Callable[[list[Any]], list[Any]]
-
 _NEW_PRICE = 1_000_000.0  # nanoseconds a query, before one of its kind was timed
-_SHORT = (
-    150_000.0  # nanoseconds; handing over and back costs about as much when the event loop is busy (bench/serve.py)
-)
-_MEMORY = 0.1  # the weight of the newest time in the running mean
-_JOINED_AT_MOST = 32
+_SHORT = 150_000.0  # nanoseconds; handing over and back costs about as much when the event loop is busy
+_DEARER, _CHEAPER, _MUCH_CHEAPER = 1.04, 1 / 1.04, 0.75  # steps of a price; the first one of a kind is often too high
 _PRICES_AT_MOST = 1024
 
 
@@ -41,16 +36,16 @@ class Done(NamedTuple):
 
 
 class Ticket:
-    """One question on its way. Questions of one kind that may be joined have the same `joins` (None: never)."""
+    """One question on its way: what to call for its answer, and its price when it was let in."""
 
-    __slots__ = ("admitted", "future", "joins", "kind", "price", "question", "result", "rows", "work")
+    __slots__ = ("admitted", "future", "kind", "price", "result", "rows", "work")
 
-    def __init__(self, work: Work, question: Any, kind: Hashable, rows: int, joins: Hashable | None) -> None:
-        self.work, self.question, self.kind, self.rows, self.joins = work, question, kind, rows, joins
+    def __init__(
+        self, work: Callable[[], Any], kind: Hashable, rows: int, price: float, future: asyncio.Future[Done]
+    ) -> None:
+        self.work, self.kind, self.rows, self.price, self.future = work, kind, rows, price, future
         self.admitted = time.perf_counter_ns()
-        self.price = 0.0
-        self.result: Any = None
-        self.future: asyncio.Future[Done] | None = None
+        self.result: Done | BaseException | None = None
 
 
 class Desk:
@@ -70,79 +65,55 @@ class Desk:
         for number in range(self._threads):
             threading.Thread(target=self._serve, name=f"engine-{number}", daemon=True).start()
 
-    async def ask(self, ticket: Ticket) -> Done:
-        """The answer, or a Refusal when there is no room or it did not begin in time."""
-        price = self._prices.get(ticket.kind, _NEW_PRICE) * ticket.rows
+    async def ask(self, work: Callable[[], Any], kind: Hashable, rows: int = 1) -> Done:
+        """The answer that work gives, or a Refusal when there is no room or it did not begin in time.
+
+        kind: questions that take about the same time for each of their rows.
+        """
+        price = self._prices.get(kind, _NEW_PRICE) * rows
         if price < _SHORT:
-            return self._answer_here(ticket)
+            return self._answer_here(work, kind, rows)
         if self._inside >= 2 * self._threads and (
             self._inside >= self._most + self._threads or self._owed > self._patience * self._threads
         ):
-            raise Refusal(503, "busy", "The server has as much work as it can do soon. Ask again later.",
-                          retry_after=self._retry_after)  # fmt: skip
-        ticket.price = price
-        ticket.future = self._loop.create_future()
+            message = "The server has as much work as it can do soon. Ask again later."
+            raise Refusal(503, "busy", message, retry_after=self._retry_after)
+        ticket = Ticket(work, kind, rows, price, self._loop.create_future())
         self._inside += 1
         self._owed += price
         self._row.set("queued", max(0, self._inside - self._threads))
         self._todo.put(ticket)
         return await ticket.future
 
-    def _answer_here(self, ticket: Ticket) -> Done:
-        answer = ticket.work([ticket.question])[0]
-        took = time.perf_counter_ns() - ticket.admitted
-        self._learn(ticket.kind, took / ticket.rows)
-        return Done(answer, 0, took)
-
     def close(self) -> None:
         """Ends the threads once the questions before this have been answered."""
         for _ in range(self._threads):
             self._todo.put(None)
 
-    def _serve(self) -> None:
-        """What an engine thread does: takes a question, and those of its kind that wait with it, and answers them."""
-        while (ticket := self._todo.get()) is not None:
-            batch = [ticket]
-            ends = False
-            if ticket.joins is not None:
-                share = min(_JOINED_AT_MOST, self._todo.qsize() // self._threads)
-                ends = self._gather(batch, share)
-            for group in _groups(batch):
-                self._answer(group)
-            if ends:
-                return
-
-    def _gather(self, batch: list[Ticket], share: int) -> bool:
-        """Takes more of what waits, whatever its kind; true when the end was among it."""
-        try:
-            for _ in range(share):
-                ticket = self._todo.get_nowait()
-                if ticket is None:
-                    return True
-                batch.append(ticket)
-        except Empty:
-            pass
-        return False
-
-    def _answer(self, group: list[Ticket]) -> None:
+    def _answer_here(self, work: Callable[[], Any], kind: Hashable, rows: int) -> Done:
         begun = time.perf_counter_ns()
-        late = [t for t in group if begun - t.admitted > self._deadline]
-        fresh = [t for t in group if begun - t.admitted <= self._deadline] if late else group
-        for ticket in late:
-            ticket.result = Refusal(503, "too-late", "The answer did not begin within the time limit.", retry_after=1)
-        if fresh:
-            try:
-                answers: list[Any] = fresh[0].work([ticket.question for ticket in fresh])
-            except BaseException as error:
-                answers = [error] * len(fresh)
-            took = (time.perf_counter_ns() - begun) // len(fresh)
-            for ticket, answer in zip(fresh, answers, strict=True):
-                failed = isinstance(answer, BaseException)
-                ticket.result = answer if failed else Done(answer, begun - ticket.admitted, took)
-        self._done.extend(group)
-        if not self._told:
-            self._told = True
-            self._loop.call_soon_threadsafe(self._deliver)
+        answer = work()
+        took = time.perf_counter_ns() - begun
+        self._learn(kind, took / rows)
+        return Done(answer, 0, took)
+
+    def _serve(self) -> None:
+        """What an engine thread does: takes a question and answers it, on and on."""
+        while (ticket := self._todo.get()) is not None:
+            begun = time.perf_counter_ns()
+            waited = begun - ticket.admitted
+            if waited > self._deadline:
+                message = "The answer did not begin within the time limit."
+                ticket.result = Refusal(503, "too-late", message, retry_after=self._retry_after)
+            else:
+                try:
+                    ticket.result = Done(ticket.work(), waited, time.perf_counter_ns() - begun)
+                except BaseException as error:
+                    ticket.result = error
+            self._done.append(ticket)
+            if not self._told:
+                self._told = True
+                self._loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
         """On the event loop: hands the answers to those who wait, and learns the prices."""
@@ -151,28 +122,24 @@ class Desk:
             ticket = self._done.popleft()
             self._inside -= 1
             self._owed = self._owed - ticket.price if self._inside else 0.0
-            result, future = ticket.result, ticket.future
-            assert future is not None
-            if type(result) is Done:
-                self._learn(ticket.kind, result.engine / ticket.rows)
-                if not future.done():
-                    future.set_result(result)
-            elif not future.done():
-                future.set_exception(result)
+            if isinstance(ticket.result, Done):
+                self._learn(ticket.kind, ticket.result.engine / ticket.rows)
+            if ticket.future.done():  # no one waits for it any more
+                continue
+            if isinstance(ticket.result, Done):
+                ticket.future.set_result(ticket.result)
+            elif ticket.result is not None:
+                ticket.future.set_exception(ticket.result)
         self._row.set("queued", max(0, self._inside - self._threads))
 
     def _learn(self, kind: Hashable, price: float) -> None:
+        """Follows the median in small steps: times that are far too long, for the machine was busy, do not move it."""
         known = self._prices.get(kind)
-        if known is None and len(self._prices) >= _PRICES_AT_MOST:
-            self._prices.clear()
-        self._prices[kind] = price if known is None else known + _MEMORY * (price - known)
-
-
-def _groups(batch: list[Ticket]) -> list[list[Ticket]]:
-    """Tickets that may be joined, side by side; all others alone."""
-    if len(batch) == 1:
-        return [batch]
-    groups: dict[Hashable, list[Ticket]] = {}
-    for ticket in batch:
-        groups.setdefault(id(ticket) if ticket.joins is None else ticket.joins, []).append(ticket)
-    return list(groups.values())
+        if known is None:
+            if len(self._prices) >= _PRICES_AT_MOST:
+                self._prices.clear()
+            self._prices[kind] = price
+        else:
+            self._prices[kind] = known * (
+                _DEARER if price > known else _MUCH_CHEAPER if price < known / 2 else _CHEAPER
+            )

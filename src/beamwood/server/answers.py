@@ -26,32 +26,25 @@ class Answer(NamedTuple):
     nanoseconds: int
 
 
-def search(served: Served, questions: list[Question]) -> list[Answer]:
-    """One answer a question; several questions are plain texts that ask for the same k and beam."""
-    first = questions[0]
-    if len(questions) > 1:
-        texts = [question.text or "" for question in questions]
-        begun = time.perf_counter_ns()
-        many = served.model.search_many(texts, first.k, first.beam)
-        took = time.perf_counter_ns() - begun
-        return [Answer(_fields(hits, hits.known_terms), took) for hits in many]
-    if first.text is not None or first.texts is not None:
-        _check_words(served)
-    if first.features is not None:
-        return [_features(served, first)]
-    if first.texts is not None:
-        return [_texts(served, first)]
-    return [_text(served, first)]
+def search(served: Served, question: Question) -> Answer:
+    """The best labels for what is asked."""
+    if question.features is not None:
+        return _features(served, question)
+    _check_words(served)
+    return _text(served, question) if question.texts is None else _texts(served, question)
 
 
 def _text(served: Served, question: Question) -> Answer:
     assert question.text is not None
-    begun = time.perf_counter_ns()
-    hits = served.model.search(
-        question.text, question.k, question.beam, question.min_score, exact=question.exact,
-        filter=_filter(served, question),
-    )  # fmt: skip
-    return Answer(_fields(hits, hits.known_terms), hits.nanoseconds or time.perf_counter_ns() - begun)
+    chosen = _filter(served, question)
+    if question.exact:
+        begun = time.perf_counter_ns()
+        hits = served.model.search(
+            question.text, question.k, question.beam, question.min_score, exact=True, filter=chosen
+        )
+        return Answer(_fields(hits, hits.known_terms), time.perf_counter_ns() - begun)
+    found = served.model.search_json(question.text, question.k, question.beam, question.min_score, chosen)
+    return Answer(b'"hits":%b,"known_terms":%d' % (found.json, found.known_terms), found.nanoseconds)
 
 
 def _texts(served: Served, question: Question) -> Answer:

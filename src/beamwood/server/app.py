@@ -75,7 +75,7 @@ class App:
     """The application of one worker."""
 
     def __init__(self, options: ServeOptions, routes: Routes, row: Row, log: Log) -> None:
-        self._options, self._routes, self._row, self._log = options, routes, row, log
+        self._options, self._routes, self.row, self._log = options, routes, row, log
         self._gate = Gate(options.token, options.cors)
         self._prefix, self._number = secrets.token_hex(6), count(1)
         self.draining = False
@@ -90,17 +90,17 @@ class App:
             request.id = given.decode()
         else:
             request.id = f"{self._prefix}-{next(self._number):x}"
-        self._row.add("in_flight")
+        self.row.add("in_flight")
         route, reply = "other", None
         try:
             route, reply = await self._answer(request)
             if reply is not None:
                 await self._send(request, reply, send)
         finally:
-            self._row.add("in_flight", -1.0)
+            self.row.add("in_flight", -1.0)
             slow = scope.get("beamwood.slow")  # the server has answered by itself
             status = reply.status if reply is not None else 408 if slow else GONE
-            self._row.answered(route, status)
+            self.row.answered(route, status)
             self._note(request, route, status)
 
     async def _answer(self, request: Request) -> tuple[str, Reply | None]:  # noqa: PLR0911 (a way out a kind of error)
@@ -160,7 +160,7 @@ class App:
             "method": request.method,
             "route": route,
             "status": status,
-            "ms": round(took, 3),
+            "ms": took,
             **request.log,
         }
         self._log.request(fields)

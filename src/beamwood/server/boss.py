@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import pickle
+import select
 import signal
 import socket
 import struct
@@ -30,6 +31,21 @@ _TOO_SOON = 1.0  # a worker that lived less than this is started again only afte
 _KILL_AFTER = 5.0  # seconds beyond the drain
 _SO_ATTACH_FILTER = 26
 _LINE_OF_LOG = '{{"event":"{event}","worker":{number},"pid":{pid},"code":{code}}}\n'
+
+
+class _Signals:
+    """Signals that came, whichever thread of the process the kernel gave them to."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        for number in _SIGNALS:
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+
+    def wait(self, seconds: float) -> set[int]:
+        """Those that have come since the last time, or come within some seconds."""
+        ready, _, _ = select.select([self._read], [], [], seconds)
+        return set(os.read(self._read, 4096)) if ready else set()
 
 
 class Boss:
@@ -53,20 +69,19 @@ class Boss:
 
     def run(self, ready: Callable[[], Any]) -> int:
         """Serves until a signal ends it; calls ready once all workers answer. The exit code."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        came = _Signals()
         for number in range(self._options.workers):
             self._workers.append(self._start(number))
             self._started.append(time.monotonic())
         told = False
         while True:
-            caught = signal.sigtimedwait(_SIGNALS, 0.05 if not told else 0.5)
-            came = 0 if caught is None else caught.si_signo
-            if came in (signal.SIGTERM, signal.SIGINT):
-                return self._stop()
-            if came == signal.SIGHUP:
+            caught = came.wait(0.05 if not told else 0.5)
+            if caught & {signal.SIGTERM, signal.SIGINT}:
+                return self._stop(came)
+            if signal.SIGHUP in caught:
                 self._tell(signal.SIGHUP)
             if not self._raise_the_dead(first=not told):
-                return self._stop(failed=True)
+                return self._stop(came, failed=True)
             if not told and all(row[self._metrics.at["ready"]] for row in self._metrics.rows):
                 told = True
                 _notify(b"READY=1")
@@ -75,9 +90,12 @@ class Boss:
     def _start(self, number: int) -> subprocess.Popen[bytes]:
         shared = (self._listener.fileno(), self._metrics.file, self._settings)
         words = [str(word) for word in (number, *shared, os.getpid())]
-        return subprocess.Popen(
-            [sys.executable, "-m", "beamwood.server.worker", *words], pass_fds=shared, stdin=subprocess.DEVNULL
-        )
+        command = [sys.executable, "-m", "beamwood.server.worker", *words]
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # a worker is deaf until it has handlers
+        try:
+            return subprocess.Popen(command, pass_fds=shared, stdin=subprocess.DEVNULL)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
     def _tell(self, number: int) -> None:
         for worker in self._workers:
@@ -102,14 +120,14 @@ class Boss:
             self._started[number] = time.monotonic()
         return True
 
-    def _stop(self, failed: bool = False) -> int:
+    def _stop(self, came: _Signals, failed: bool = False) -> int:
         """Shuts the door, lets the workers finish, and leaves."""
         _notify(b"STOPPING=1")
         _shut(self._listener)
         self._tell(signal.SIGTERM)
         ends = time.monotonic() + self._options.drain_s + _KILL_AFTER
         while any(worker.poll() is None for worker in self._workers) and time.monotonic() < ends:
-            signal.sigtimedwait({signal.SIGCHLD}, 0.05)
+            came.wait(0.05)
         self._tell(signal.SIGKILL)
         codes = [worker.wait() for worker in self._workers]
         return 1 if failed or any(codes) else 0

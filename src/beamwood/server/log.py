@@ -75,7 +75,7 @@ class Log:
 def _line(fields: dict[str, Any]) -> bytes:
     moment = fields["time"]
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment)) + f".{int(moment % 1 * 1000):03d}Z"
-    kept = {name: value for name, value in fields.items() if value is not None}
+    kept = {n: round(v, 3) if type(v) is float else v for n, v in fields.items() if v is not None}
     kept["time"] = stamp
     try:
         return orjson.dumps(kept, option=orjson.OPT_APPEND_NEWLINE)

@@ -24,16 +24,19 @@ _HELP = {
     "beamwood_requests_total": ("counter", "Requests answered, by route and status."),
     "beamwood_errors_total": ("counter", "Requests answered with a status from 400 on, by status."),
     "beamwood_in_flight": ("gauge", "Requests being answered now."),
+    "beamwood_connections": ("gauge", "Connections that are open now."),
     "beamwood_queued": ("gauge", "Questions that wait for an engine thread now."),
     "beamwood_seconds": ("histogram", "Seconds of searches: waiting, in the engine, and in all."),
     "beamwood_beam": ("histogram", "Beams asked for."),
     "beamwood_rows_total": ("counter", "Queries answered; a request may hold many."),
-    "beamwood_joined_total": ("counter", "Queries that were answered together with others."),
     "beamwood_swaps_total": ("counter", "Models put in place of another one."),
     "beamwood_refused_models_total": ("counter", "Model files that were refused at a swap."),
     "beamwood_workers": ("gauge", "Workers by the version of the model they serve."),
 }
-_SINGLES = ("in_flight", "queued", "rows", "joined", "swaps", "refused", "ready")
+_SINGLES = ("in_flight", "queued", "connections", "rows", "swaps", "refused", "ready")
+
+
+_SUM = len(BOUNDS) + 1  # where a histogram keeps the sum of what it counted
 
 
 def _layout(models: int) -> dict[str, int]:
@@ -78,6 +81,10 @@ class Metrics:
         at = self.at["version"] + 2 * model
         return all((row[at], row[at + 1]) == halves for row in self.rows if row[self.at["ready"]])
 
+    def fewest_connections(self) -> float:
+        """The connections of the worker that has the fewest."""
+        return min((row[self.at["connections"]] for row in self.rows if row[self.at["ready"]]), default=0.0)
+
     def total(self, name: str, offset: int = 0) -> float:
         """One number, over all workers."""
         return sum(row[self.at[name] + offset] for row in self.rows)
@@ -89,13 +96,14 @@ class Metrics:
     def _lines(self) -> Iterable[str]:
         yield from self._requests()
         yield from _single("beamwood_in_flight", self.total("in_flight"))
+        yield from _single("beamwood_connections", self.total("connections"))
         yield from _single("beamwood_queued", self.total("queued"))
         yield from _head("beamwood_seconds")
         for stage in STAGES:
             yield from self._histogram("beamwood_seconds", f"seconds/{stage}", BOUNDS, f'stage="{stage}"')
         yield from _head("beamwood_beam")
         yield from self._histogram("beamwood_beam", "beam", BEAMS, "")
-        for name, cell in (("rows", "rows"), ("joined", "joined"), ("swaps", "swaps"), ("refused_models", "refused")):
+        for name, cell in (("rows", "rows"), ("swaps", "swaps"), ("refused_models", "refused")):
             yield from _single(f"beamwood_{name}_total", self.total(cell))
         yield from self._versions()
 
@@ -148,8 +156,9 @@ class Row:
             for i, route in enumerate(ROUTES)
             for j, status in enumerate(STATUSES)
         }
-        self._stages = tuple(self._at[f"seconds/{stage}"] for stage in STAGES)
-        for name in ("in_flight", "queued", "ready"):  # left over from a worker that was killed
+        self._queue, self._engine, self._total = (self._at[f"seconds/{stage}"] for stage in STAGES)
+        self._beam, self._rows = self._at["beam"], self._at["rows"]
+        for name in ("in_flight", "connections", "queued", "ready"):  # left over from a worker that was killed
             self.set(name, 0.0)
 
     def set(self, name: str, value: float) -> None:
@@ -173,13 +182,13 @@ class Row:
     def searched(self, queue: float, engine: float, total: float, beam: int, rows: int) -> None:
         """Counts one search: its seconds in each stage, its beam and its queries."""
         cells = self.cells
-        for at, seconds in zip(self._stages, (queue, engine, total), strict=True):
+        for at, seconds in ((self._queue, queue), (self._engine, engine), (self._total, total)):
             cells[at + bisect_left(BOUNDS, seconds)] += 1.0
-            cells[at + len(BOUNDS) + 1] += seconds
-        at = self._at["beam"]
+            cells[at + _SUM] += seconds
+        at = self._beam
         cells[at + bisect_left(BEAMS, beam)] += 1.0
         cells[at + len(BEAMS) + 1] += beam
-        cells[self._at["rows"]] += rows
+        cells[self._rows] += rows
 
 
 def _halves(version: str) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from beamwood.server import annif, answers, openapi, page
-from beamwood.server.admission import Desk, Done, Ticket
+from beamwood.server.admission import Desk, Done
 from beamwood.server.metrics import Row
 from beamwood.server.options import ServeOptions
 from beamwood.server.replies import Refusal, Reply, as_json
@@ -28,7 +28,6 @@ class Routes:
     def __init__(self, options: ServeOptions, shelf: Shelf, desk: Desk, row: Row, reload: Reload) -> None:
         self._options, self._shelf, self._desk, self._row = options, shelf, desk, row
         self._reload, self._reader = reload, Reader(options)
-        self._heads: dict[str, bytes] = {}
         self.ready = True
         self._fixed: dict[str, dict[str, Handler]] = {
             "/v1/search": {"POST": self.search_post, "GET": self.search_get},
@@ -79,37 +78,30 @@ class Routes:
 
     async def _search(self, request: Request, question: Question) -> Reply:
         served = self._shelf.get(question.model)
-        plain = question.plain and served.model.text is not None
-        ticket = Ticket(
-            lambda questions: answers.search(served, questions),
-            question,
-            (served.name, question.beam.bit_length(), question.exact, question.filter is not None),
-            question.rows,
-            (id(served), question.k, question.beam) if plain else None,
-        )
         if self._options.log_queries:
             request.log["query"] = question.text or question.texts
-        return self._finished(request, served, question, await self._desk.ask(ticket))
+        filtered = question.filter is not None or question.allow is not None or question.deny is not None
+        kind = (served.name, question.beam.bit_length(), question.exact, filtered, question.features is None)
+        done = await self._desk.ask(lambda: answers.search(served, question), kind, question.rows)
+        return self._finished(request, served, question, done)
 
     async def explain(self, request: Request) -> Reply:
         """How a label came to its score."""
         question = self._reader.explain(await request.body())
         served = self._shelf.get(question.model)
-        ticket = Ticket(lambda qs: [answers.explain(served, qs[0])], question, (served.name, "explain"), 1, None)
         if self._options.log_queries:
             request.log["query"] = question.text
-        return self._finished(request, served, question, await self._desk.ask(ticket))
+        done = await self._desk.ask(lambda: answers.explain(served, question), (served.name, "explain"))
+        return self._finished(request, served, question, done)
 
     def _finished(self, request: Request, served: Served, question: Question, done: Done) -> Reply:
         answer: answers.Answer = done.answer
+        queue, engine = done.queue, answer.nanoseconds
         total = time.perf_counter_ns() - request.begun
-        self._row.searched(done.queue / 1e9, answer.nanoseconds / 1e9, total / 1e9, question.beam, question.rows)
-        request.log["model"] = served.name
-        request.log["queue_ms"] = round(done.queue / 1e6, 3)
-        request.log["engine_ms"] = round(answer.nanoseconds / 1e6, 3)
-        head = b'{"model":"%b","version":"%b",' % (served.name.encode(), served.version.encode())
-        tail = b',"engine_us":%.1f,"queue_us":%.1f}' % (answer.nanoseconds / 1e3, done.queue / 1e3)
-        return Reply(200, head + answer.fields + tail)
+        self._row.searched(queue / 1e9, engine / 1e9, total / 1e9, question.beam, question.rows)
+        request.log = {**request.log, "model": served.name, "queue_ms": queue / 1e6, "engine_ms": engine / 1e6}
+        tail = b',"engine_us":%.1f,"queue_us":%.1f}' % (engine / 1e3, queue / 1e3)
+        return Reply(200, served.head + answer.fields + tail)
 
     # --- what there is -----------------------------------------------------------------------------------------------
 
@@ -150,11 +142,9 @@ class Routes:
         served = self._shelf.get(request.path.split("/")[3])
         prefix, beam = self._options.uri_prefix, self._options.beam
         question = Question(served.name, limit, beam, text=text)
-        ticket = Ticket(
-            lambda _: [annif.suggest(served, text, limit, threshold, beam, prefix)], question, (served.name, "suggest"),
-            1, None,
-        )  # fmt: skip
-        done = await self._desk.ask(ticket)
+        done = await self._desk.ask(
+            lambda: annif.suggest(served, text, limit, threshold, beam, prefix), (served.name, "suggest")
+        )
         self._finished(request, served, question, done)
         return Reply(200, b"{" + done.answer.fields + b"}")
 

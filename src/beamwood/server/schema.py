@@ -37,14 +37,6 @@ class Question(NamedTuple):
         """How many queries it holds."""
         return 1 if self.texts is None else len(self.texts)
 
-    @property
-    def plain(self) -> bool:
-        """One text and nothing special: such questions may be answered together."""
-        return self.text is not None and self[6:] == _NOTHING_SPECIAL
-
-
-_NOTHING_SPECIAL = (False, None, None, None, None, None)
-
 
 def wrong(field: str, message: str) -> NoReturn:
     """Refuses a field."""

@@ -30,6 +30,11 @@ class Served:
     loaded: float = field(default_factory=time.time)
 
     @cached_property
+    def head(self) -> bytes:
+        """How every answer of this model begins."""
+        return b'{"model":"%b","version":"%b",' % (self.name.encode(), self.version.encode())
+
+    @cached_property
     def path(self) -> str:
         """How scores are put together along a path of the tree."""
         return str(self.model.info()["path"])

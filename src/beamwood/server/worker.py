@@ -33,9 +33,10 @@ from beamwood.server.routes import Routes
 from beamwood.server.swap import BadModel, Served, Shelf
 
 _LONGEST_HEAD = 64 * 1024
-_BACKLOG = 2048
 _ACCEPT_SECONDS = 0.15  # how long a worker that stops still takes connections that are in the queue
 _LINGER_SECONDS = 0.5  # how long it waits for the next request of open connections, to close them with its answer
+_STEP_BACK_SECONDS = 0.002  # for another worker to take a connection
+_NO_ROOM_SECONDS = 0.1
 _SWAP_SECONDS = 60.0
 
 
@@ -48,10 +49,16 @@ class PatientProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """Takes the connection, unless there are too many."""
         super().connection_made(transport)
+        self.app.row.set("connections", len(self.connections))
         self.receiving: float | None = self.loop.time()
         self._in_head, self._head = True, 0
         if len(self.connections) > self.max_connections:
             self.refuse(Refusal(503, "too-many-connections", "Ask again later.", retry_after=1))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The end of it."""
+        super().connection_lost(exc)
+        self.app.row.set("connections", len(self.connections))
 
     def data_received(self, data: bytes) -> None:
         """Some bytes of a request."""
@@ -100,11 +107,54 @@ class PatientProtocol(HttpToolsProtocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's loop with our way to stop, and a sweep over slow connections."""
+    """uvicorn's loop with our way to take connections and to stop, and a sweep over slow ones.
 
-    def __init__(self, config: uvicorn.Config, worker: Worker) -> None:
+    All workers listen at one socket. uvicorn takes all connections that wait, so that one worker can end up with most
+    of them; ours takes one at a time, and lets a worker that has fewer go first.
+    """
+
+    def __init__(self, config: uvicorn.Config, worker: Worker, listener: socket.socket) -> None:
         super().__init__(config)
-        self._worker = worker
+        self._worker, self._listener, self._stepped_back = worker, listener, False
+        self._joining: set[asyncio.Task[Any]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to take connections."""
+        await self.lifespan.startup()
+        self.servers, self.started = [], True
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._listener, self._take)
+
+    def _take(self) -> None:
+        """Takes one connection, unless another worker should."""
+        if not self._stepped_back and self._worker.has_more_connections(len(self.server_state.connections)):
+            self._step_back(_STEP_BACK_SECONDS)
+            return
+        self._stepped_back = False
+        try:
+            taken, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):  # another worker has it, or it is gone
+            return
+        except OSError:  # no more open files: those that end make room
+            self._step_back(_NO_ROOM_SECONDS)
+            return
+        taken.setblocking(False)
+        taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        task = self._loop.create_task(self._loop.connect_accepted_socket(self._protocol, taken))
+        self._joining.add(task)
+        task.add_done_callback(self._joining.discard)
+
+    def _step_back(self, seconds: float) -> None:
+        self._stepped_back = True
+        self._loop.remove_reader(self._listener)
+        self._loop.call_later(seconds, self._step_forward)
+
+    def _step_forward(self) -> None:
+        if self._listener.fileno() >= 0:
+            self._loop.add_reader(self._listener, self._take)
+
+    def _protocol(self) -> PatientProtocol:
+        return PatientProtocol(self.config, self.server_state, self.lifespan.state, self._loop)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -123,8 +173,8 @@ class Server(uvicorn.Server):
         """Takes what is in the queue, answers all of it, closes connections with an answer, then stops."""
         self._worker.drain()
         await asyncio.sleep(_ACCEPT_SECONDS)
-        for server in self.servers:
-            server.close()
+        self._loop.remove_reader(self._listener)
+        self._listener.close()
         ends = asyncio.get_running_loop().time() + _LINGER_SECONDS
         while self.server_state.connections and asyncio.get_running_loop().time() < ends:
             await asyncio.sleep(0.01)
@@ -151,7 +201,7 @@ class Worker:
         self._desk = Desk(self._options, self._row, loop)
         self._routes = Routes(self._options, self._shelf, self._desk, self._row, self.reload)
         self._app = App(self._options, self._routes, self._row, self._log)
-        server = Server(_config(self._app, self._options), self)
+        server = Server(_config(self._app, self._options), self, self._listener)
         loop.add_signal_handler(signal.SIGTERM, setattr, server, "should_exit", True)
         loop.add_signal_handler(signal.SIGHUP, self._reload_by_signal)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the boss decides what it means
@@ -159,7 +209,7 @@ class Worker:
         self._show_versions()
         self._row.set("ready", 1.0)
         self._log.event("worker ready", pid=os.getpid(), models={s.name: s.version for s in self._shelf.all()})
-        await server.serve(sockets=[self._listener])
+        await server.serve()
         self._row.set("ready", 0.0)
         self._desk.close()
         self._log.event("worker stopped", pid=os.getpid())
@@ -171,6 +221,10 @@ class Worker:
         for connection in list(connections):
             if connection.receiving is not None and connection.receiving < latest:
                 connection.too_slow()
+
+    def has_more_connections(self, mine: int) -> bool:
+        """Whether another worker has clearly fewer."""
+        return self._metrics.workers > 1 and mine > self._metrics.fewest_connections() + 1
 
     def drain(self) -> None:
         """From now on every answer closes its connection."""
@@ -231,7 +285,6 @@ def _config(app: App, options: ServeOptions) -> uvicorn.Config:
         server_header=False,
         access_log=False,
         log_config=None,
-        backlog=_BACKLOG,
         timeout_keep_alive=int(max(1, options.keep_alive_s)),
         timeout_graceful_shutdown=int(max(1, options.drain_s)),
     )

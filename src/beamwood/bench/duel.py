@@ -1,0 +1,139 @@
+"""Our model and queries in; each rival's times on the same weights beside ours out, once the answers agree.
+
+Our model is exported to the rival's own format, so both sides hold the same numbers. Both are timed around the call
+that a Python user writes, on one thread. napkinxc searches exactly, so it meets our exact search; our beam is printed
+beside it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from beamwood.bench.plan import Plan
+from beamwood.bench.rivals import NapkinXC, Omikuji, Pecos, RivalError
+from beamwood.bench.timing import Figures, batch_time, each_time, in_turns
+
+# INTEROP
+from beamwood.interop import napkinxc, omikuji, pecos
+from beamwood.model import Model
+from beamwood.progress import Progress
+
+TOLERANCE = 1e-5
+TIED_ROWS = 0.01  # share of rows that may differ because an equal score stood at the edge of the beam
+KINDS = ("binary", "hash")  # of libpecos' chunked matrices
+
+Runs = dict[str, Callable[[], Figures]]
+
+
+def duels(model: Model, X: sp.csr_matrix, plan: Plan, work: Path, progress: Progress, title: str) -> dict[str, Any]:
+    """Every rival of the plan, one after the other."""
+    rows = [X[[i]] for i in range(min(plan.online, X.shape[0]))]
+    sp.save_npz(work / "X.npz", X)
+    found = {}
+    for name in plan.rivals:
+        folder = work / f"as-{name}"
+        shutil.rmtree(folder, ignore_errors=True)
+        with progress.stage(f"{title}: {name}", X.shape[0]):
+            found[name] = _DUELS[name](model, X, rows, plan, folder)
+        shutil.rmtree(folder)
+    return found
+
+
+def _against_pecos(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, folder: Path) -> dict[str, Any]:
+    pecos.write(model, folder)
+    with Pecos() as rival:
+        rival.queries(folder.parent / "X.npz")
+        for kind in KINDS:
+            rival.load(kind, folder)
+        agreement = {
+            kind: _agreement(
+                partial(rival.answers, kind, plan.beam, plan.k), model.topk(X, k=plan.k, beam=plan.beam), folder.parent
+            )
+            for kind in KINDS
+        }
+        batch, online = _ours(model, X, rows, plan)
+        for kind in KINDS:
+            batch[kind] = partial(rival.batch, kind, plan.beam, plan.k)
+            online[kind] = partial(rival.online, kind, plan.beam, plan.k, len(rows))
+        times = {"batch": _best_of(batch, plan), "online": _best_of(online, plan)}
+        return {"versions": rival.versions(), "apart": agreement, "times": times}
+
+
+def _against_napkinxc(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, folder: Path) -> dict[str, Any]:
+    napkinxc.write(model, folder)
+    with NapkinXC() as rival:
+        rival.queries(folder.parent / "X.npz")
+        rival.load(folder)
+        ours = model.topk(X, k=plan.k, exact=True)
+        agreement = _agreement(partial(rival.answers, 0, plan.k), ours, folder.parent)
+        batch, online = _ours(model, X, rows, plan, exact=True)
+        beam, _ = _ours(model, X, rows, plan)
+        batch["exact"] = beam["exact"] = partial(rival.batch, 0, plan.k)
+        online["exact"] = partial(rival.online, 0, plan.k, len(rows))
+        times = {
+            "exact, batch": _best_of(batch, plan),
+            "exact, online": _best_of(online, plan),
+            f"our beam {plan.beam}, batch": _best_of(beam, plan),
+        }
+        return {"versions": rival.versions(), "apart": {"exact": agreement}, "times": times}
+
+
+def _against_omikuji(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, folder: Path) -> dict[str, Any]:
+    """omikuji combines scores in its own way, so what is timed is our reading of what we wrote for it."""
+    omikuji.write(model, folder)
+    twin = omikuji.read(folder).model
+    with Omikuji() as rival:
+        rival.queries(folder.parent / "X.npz")
+        rival.load(folder)
+        ours = twin.topk(X, k=plan.k, beam=plan.beam)
+        agreement = _agreement(partial(rival.answers, plan.beam, plan.k), ours, folder.parent)
+        _, online = _ours(twin, X, rows, plan)
+        online["beam"] = partial(rival.online, plan.beam, plan.k, len(rows))
+        return {"versions": rival.versions(), "apart": {"beam": agreement}, "times": {"online": _best_of(online, plan)}}
+
+
+def _ours(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, exact: bool = False) -> tuple[Runs, Runs]:
+    ask = partial(model.topk, k=plan.k, beam=plan.beam, threads=1, exact=exact)
+    batch: Runs = {"ours": partial(batch_time, partial(ask, X), X.shape[0])}
+    return batch, {"ours": partial(each_time, ask, rows)}
+
+
+def _best_of(runs: Runs, plan: Plan) -> dict[str, Any]:
+    """Our time and the rival's quickest variant, in turns."""
+    times = {name: time.median for name, time in in_turns(runs, plan.rounds).items()}
+    ours = times.pop("ours")
+    best = min(times, key=lambda name: times[name])
+    return {"ours": ours, "theirs": times[best], "variant": best, "all": times}
+
+
+def _agreement(ask: Callable[[Path], None], ours: tuple[Any, Any], work: Path) -> float:
+    """The share of rows whose scores are further apart than the tolerance; an error when it is more than ties explain.
+
+    Labels may differ where scores tie. A tie at the edge of the beam can change a whole row, since rivals keep the
+    first candidate they met and we the smallest id.
+    """
+    out = work / "answers.npz"
+    ask(out)
+    theirs = np.load(out)["scores"]
+    padding = np.isneginf(ours[1]) & np.isneginf(theirs)
+    with np.errstate(invalid="ignore"):
+        apart = np.where(padding, 0, np.abs(ours[1] - theirs)).max(axis=1)
+    share = float(np.mean(~(apart <= TOLERANCE)))
+    if share > TIED_ROWS:
+        worst = int(np.argmax(apart))
+        raise RivalError(f"{share:.1%} of the rows differ from the rival's; row {worst} by {apart[worst]:g}.")
+    return share
+
+
+_DUELS: dict[str, Callable[[Model, sp.csr_matrix, list[Any], Plan, Path], dict[str, Any]]] = {
+    "libpecos": _against_pecos,
+    "napkinxc": _against_napkinxc,
+    "omikuji": _against_omikuji,
+}

@@ -1,0 +1,101 @@
+"""A foreign folder of any kind in, a model and what was found out; and a model in, a foreign folder out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from beamwood.errors import FormatError, SettingsError
+from beamwood.interop import napkinxc, omikuji, parabel, pecos, pecos_text, tree_text
+from beamwood.interop.foreign import Imported, ImportedText
+from beamwood.model import Model
+
+MODELS: dict[str, ModuleType] = {
+    "pecos": pecos,
+    "napkinxc": napkinxc,
+    "omikuji": omikuji,
+    "parabel": parabel,  # and Bonsai: the file `param` tells them apart
+}
+TEXTS: dict[str, ModuleType] = {"pecos-text": pecos_text}
+WRITERS: dict[str, Callable[..., list[str]]] = {
+    "pecos": pecos.write,
+    "napkinxc": napkinxc.write,
+    "omikuji": omikuji.write,
+    "tree": tree_text.write,
+}
+_ADVICE = "Give the folder that the other program saved."
+
+
+def kind_of(source: Path) -> str:
+    """What a folder holds, by the names of its files."""
+    if source.is_dir():
+        for name, module in {**MODELS, **TEXTS}.items():
+            if module.is_folder(source):
+                return name
+        raise FormatError(f"{source}: none of {', '.join(KINDS)} looks like this folder. {_ADVICE}")
+    found = "a file" if source.exists() else "nothing there"
+    raise FormatError(f"{source}: {found}, a folder is wanted. {_ADVICE}")
+
+
+KINDS = (*MODELS, *TEXTS)
+
+
+def read(source: str | os.PathLike[str], kind: str | None = None, features: int | None = None) -> Imported:
+    """A model that another program made.
+
+    kind: one of MODELS; None guesses. features: columns of X, for formats that do not say.
+    """
+    folder = Path(source)
+    kind = kind or kind_of(folder)
+    if kind in TEXTS:
+        raise SettingsError(f"{folder} holds text features, not a model; read them with read_text (--text on a shell)")
+    if kind not in MODELS:
+        raise SettingsError(f"kind {kind!r} is not known; choose {', '.join(MODELS)}")
+    found: Imported = MODELS[kind].read(folder, features) if kind == "napkinxc" else MODELS[kind].read(folder)
+    if features is not None and found.model.n_features != features:
+        raise SettingsError(f"features={features}, but {folder} says {found.model.n_features:,}; leave it out")
+    return found
+
+
+def read_text(source: str | os.PathLike[str], kind: str | None = None) -> ImportedText:
+    """Text features that another program made: give them to model.with_text."""
+    folder = Path(source)
+    kind = kind or kind_of(folder)
+    if kind not in TEXTS:
+        raise SettingsError(f"{folder} does not hold text features; choose {', '.join(TEXTS)}")
+    found: ImportedText = TEXTS[kind].read(folder)
+    return found
+
+
+def write(model: Model, target: str | os.PathLike[str], kind: str, *, force: bool = False, **how: Any) -> list[str]:
+    """Writes a model as another program would have; returns what is not kept or not the same there.
+
+    The folder appears when it is complete; one that is there already is replaced with force=True alone.
+    """
+    if kind not in WRITERS:
+        raise SettingsError(f"models cannot be written as {kind!r}; choose {', '.join(WRITERS)}")
+    with _beside(Path(target), force) as draft:
+        return WRITERS[kind](model, draft, **how)
+
+
+@contextmanager
+def _beside(target: Path, force: bool) -> Iterator[Path]:
+    """A place to write to that takes the target's when the block ends well, and vanishes when it does not."""
+    if target.exists() and not force:
+        raise SettingsError(f"{target} is there already; --force replaces it")
+    if not target.absolute().parent.is_dir():
+        raise SettingsError(f"{target}: the folder {target.absolute().parent} does not exist; make it first")
+    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".draft", dir=target.absolute().parent))
+    try:
+        yield draft / "new"
+        if target.exists():
+            target.rename(draft / "old")
+        (draft / "new").rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
