@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from timing import print_header, print_table
+from beamwood.bench.timing import print_header, print_table
 
 TEXT = "history of jazz in new orleans"
 BODY = json.dumps({"text": TEXT, "k": 10}).encode()
