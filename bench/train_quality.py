@@ -93,7 +93,8 @@ def run(trainer: str, name: str, folder: Path, threads: int, seed: int, limit: f
     if process.returncode:
         last = (out / "log").read_text().strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         shutil.rmtree(out)
-        return {"failed": last[0][:80], "error": True}
+        why = last[0][:80] if process.returncode > 0 else f"ended from outside by signal {-process.returncode}"
+        return {"failed": why, "error": True}
     result = {**json.loads((out / "cost.json").read_text()), **quality(folder, out / "ranked.npz")}
     shutil.rmtree(out)
     return result
