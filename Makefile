@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 LAWS ?= 10000
 FUZZ ?= 100000
+FOLDERS ?= 10000
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
@@ -27,7 +28,8 @@ configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OF
 native_build = $(call configure,$(1),-DBEAMWOOD_SANITIZE=$(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-page test-serve bench laws fuzz sanitize lint format tidy types native docs wheels clean
+.PHONY: help demo test test-page test-rivals test-serve bench laws fuzz fuzz-foreign sanitize lint format \
+  tidy types native docs wheels clean
 .DELETE_ON_ERROR:
 
 help:
@@ -38,6 +40,8 @@ help:
 	@echo "make bench      the paper's benchmark on small stand-ins and against rivals, with plots: build/bench-report"
 	@echo "make laws       the laws on LAWS=$(LAWS) random models"
 	@echo "make fuzz       FUZZ=$(FUZZ) damaged model files"
+	@echo "make fuzz-foreign  FOLDERS=$(FOLDERS) damaged copies of each foreign format"
+	@echo "make test-rivals   install PECOS, napkinXC, omikuji, LibMultiLabel, Annif; compare answers both ways"
 	@echo "make sanitize   native tests and fuzzing under ASan + UBSan, native tests under TSan"
 	@echo "make lint       ruff and clang-format, as in make test"
 	@echo "make format     rewrite the sources as make lint wants them"
@@ -123,6 +127,14 @@ laws: $(VENV)/.package $(VENV)/.developer
 fuzz: $(VENV)/.package $(VENV)/.developer
 	$(call say,$(FUZZ) damaged model files)
 	@BEAMWOOD_FUZZ_FILES=$(FUZZ) $(BIN)/python -m pytest -s tests/test_attacks.py
+
+test-rivals: $(VENV)/.package $(VENV)/.developer
+	$(call say,models of the rivals$(comma) which are installed into build/rivals)
+	@BEAMWOOD_RIVALS=1 $(BIN)/python -m pytest -s tests/rivals
+
+fuzz-foreign: $(VENV)/.package $(VENV)/.developer
+	$(call say,$(FOLDERS) damaged copies of each foreign format)
+	@BEAMWOOD_FUZZ_FOLDERS=$(FOLDERS) $(BIN)/python -m pytest -s tests/test_foreign_attacks.py
 
 sanitize: $(VENV)/.tools
 	$(call say,native tests under ASan and UBSan)
