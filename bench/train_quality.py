@@ -11,7 +11,7 @@ it stopped. All rank the best 10 labels of the test rows (libmultilabel and bm25
 where there is a beam; query time is that of one thread on a batch of 2,000 rows.
 
 Times are CPU seconds of a process on one thread: on an idle machine those are the wall seconds too, and on a shared
-one they are the steadier figure (the wall clock stands beside them). A trainer that has used 30 CPU minutes counts as
+one they are the steadier figure (the results keep the wall clock too). A trainer that has used 30 CPU minutes counts as
 not finished.
 """
 
@@ -51,7 +51,7 @@ TRAINERS = {  # name: what pip installs for it; empty: this environment
 }
 SEEDED = ("beamwood-fast", "beamwood-balanced", "beamwood-best", "libpecos")  # those that take a seed
 MEASURES = ("precision@1", "precision@3", "precision@5", "recall@10")
-COLUMNS = ("P@1", "P@3", "P@5", "recall@10", "CPU s", "wall s", "model MB", "CPU µs a query", "peak MB", "rows")
+COLUMNS = ("P@1", "P@3", "P@5", "recall@10", "CPU s", "model MB", "CPU µs a query", "peak MB", "test rows")
 
 
 def python_of(trainer: str) -> str:
@@ -93,7 +93,8 @@ def run(trainer: str, name: str, folder: Path, threads: int, seed: int, limit: f
     if process.returncode:
         last = (out / "log").read_text().strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         shutil.rmtree(out)
-        return {"failed": last[0][:80], "error": True}
+        why = last[0][:80] if process.returncode > 0 else f"ended from outside by signal {-process.returncode}"
+        return {"failed": why, "error": True}
     result = {**json.loads((out / "cost.json").read_text()), **quality(folder, out / "ranked.npz")}
     shutil.rmtree(out)
     return result
@@ -135,17 +136,24 @@ def cells(result: dict[str, Any]) -> list[str]:
         return [result["failed"], *[""] * (len(COLUMNS) - 1)]
     shown = [f"{100 * result['measures'][m]:.1f}" for m in MEASURES]
     size, peak = result["model_bytes"] / 1e6, result["peak_bytes"] / 1e6
-    costs = [f"{result['train_cpu_s']:.0f}", f"{result['train_s']:.0f}", f"{size:.0f}", f"{result['query_us']:.0f}"]
-    return [*shown, *costs, f"{peak:.0f}", f"{result['rows']:,}"]
+    costs = [f"{result['train_cpu_s']:.0f}", f"{size:.0f}", f"{result['query_us']:.0f}", f"{peak:.0f}"]
+    return [*shown, *costs, f"{result['rows']:,}"]
 
 
 def table(args: argparse.Namespace, results: Results) -> str:
     lines = ["| set | trainer | " + " | ".join(COLUMNS) + " |", "|---|---|" + "---:|" * len(COLUMNS)]
+    missing = []
     for name in args.sets:
         for trainer in args.only:
-            result = results.get(key_of(name, trainer, args.threads, 0)) or {"failed": "not run"}
-            lines.append(f"| {name} | {trainer} | " + " | ".join(cells(result)) + " |")
-    return "\n".join([*lines, "", *spreads(args, results)])
+            shown, result = trainer, results.get(key_of(name, trainer, args.threads, 0))
+            if result is None and (result := results.get(key_of(name, trainer, args.threads + 1, 0))):
+                shown = f"{trainer}, {args.threads + 1} threads"
+            if result is None:
+                missing.append(f"{trainer} on {name}")
+            else:
+                lines.append(f"| {name} | {shown} | " + " | ".join(cells(result)) + " |")
+    not_run = ["", f"Not run: {', '.join(missing)}."] if missing else []
+    return "\n".join([*lines, *not_run, "", *spreads(args, results)])
 
 
 def spreads(args: argparse.Namespace, results: Results) -> list[str]:

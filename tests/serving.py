@@ -75,9 +75,9 @@ class Running:
         return self.process.wait(seconds)
 
     def logged(self) -> str:
-        """What it wrote to standard error."""
-        self.log.seek(0)
-        return self.log.read().decode()
+        """What it wrote to standard error. Read without seeking: the server writes where that would lead."""
+        size = os.fstat(self.log.fileno()).st_size
+        return os.pread(self.log.fileno(), size, 0).decode()
 
     def lines(self) -> list[dict[str, Any]]:
         """The same, read as JSON."""

@@ -2,6 +2,8 @@
 #include "doors.hpp"
 
 NB_MODULE(_core, m) {
+  // A process that ends while models are still in use (a server, a notebook) has leaked nothing worth a line.
+  nb::set_leak_warnings(false);
   m.doc() = "Native loops of beamwood. Arrays and numbers go in, arrays come out; arguments are checked in Python.";
   nb::register_exception_translator([](const std::exception_ptr& failure, void*) {
     try {

@@ -348,6 +348,15 @@ inline float plain_sum(const Query& query, const std::map<std::uint32_t, float>&
   return z;
 }
 
+// A node's score, given the sum for it and its parent's number and score.
+inline float plain_score(const PlainForest& forest, const PlainLayer& layer, std::uint32_t parent, float above,
+                         std::uint32_t node, float sum) {
+  const float* bias = layer.bias.empty() ? nullptr : &layer.bias[node];
+  const std::uint32_t width = layer.child_start[parent + 1] - layer.child_start[parent];
+  return combine(forest.activation.path, forest.activation.handed_down(above, bias, width),
+                 activate(forest.activation, bias ? sum + *bias : sum));
+}
+
 // Every label that a tree reaches; `beam` nodes a layer are opened.
 inline std::vector<Candidate> plain_reached(const PlainForest& forest, const PlainTree& tree, const Query& query,
                                             std::size_t beam) {
@@ -356,12 +365,8 @@ inline std::vector<Candidate> plain_reached(const PlainForest& forest, const Pla
     std::vector<Candidate> children;
     for (const Candidate& parent : open)
       for (std::uint32_t node = layer.child_start[parent.id]; node < layer.child_start[parent.id + 1]; ++node) {
-        float z = plain_sum(query, layer.column[node]);
-        if (!layer.bias.empty()) z += layer.bias[node];
-        const std::uint32_t width = layer.child_start[parent.id + 1] - layer.child_start[parent.id];
-        const float above =
-            forest.activation.handed_down(parent.score, layer.bias.empty() ? nullptr : &layer.bias[node], width);
-        const float score = combine(forest.activation.path, above, activate(forest.activation, z));
+        const float score =
+            plain_score(forest, layer, parent.id, parent.score, node, plain_sum(query, layer.column[node]));
         if (layer.label[node] == kNoLabel) children.push_back({node, score});
         else reached.push_back({layer.label[node], leaf_score(forest.activation.path, score)});
       }

@@ -19,12 +19,9 @@ struct PlainFiltered {
     std::vector<float> above{forest.activation.root_score()};
     for (const PlainLayer& layer : tree) {
       std::vector<float> own(layer.column.size());
-      for (std::size_t p = 0; p < above.size(); ++p)
-        for (std::uint32_t node = layer.child_start[p]; node < layer.child_start[p + 1]; ++node) {
-          float z = plain_sum(query, layer.column[node]);
-          if (!layer.bias.empty()) z += layer.bias[node];
-          own[node] = combine(forest.activation.path, above[p], activate(forest.activation, z));
-        }
+      for (std::uint32_t p = 0; p < above.size(); ++p)
+        for (std::uint32_t node = layer.child_start[p]; node < layer.child_start[p + 1]; ++node)
+          own[node] = plain_score(forest, layer, p, above[p], node, plain_sum(query, layer.column[node]));
       score.push_back(own);
       above = std::move(own);
     }
