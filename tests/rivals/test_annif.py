@@ -40,7 +40,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "topics.tsv").write_text("".join(f"{uri}\t{name}\n" for name, uri in uris.items()))
     lines = []
     for number in range(120):
-        first, second = sorted(TOPICS)[number % 6], sorted(TOPICS)[(number * 5 + 1) % 6]
+        first, second = sorted(TOPICS)[number % 6], sorted(TOPICS)[(number * 5 + number // 6) % 6]
         words = TOPICS[first].split()[number % 4 :] + TOPICS[second].split()[: 3 + number % 3] + ["history", "of"]
         lines.append(f"{' '.join(words)}\t{' '.join(sorted({uris[first], uris[second]}))}\n")
     (home / "train.tsv").write_text("".join(lines[:100]))
