@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from beamwood.bench.duel import duels
 from beamwood.bench.plan import Plan
 from beamwood.bench.resident import resident_of
 from beamwood.bench.sets import Data
@@ -52,7 +53,7 @@ def run_case(data: Data, branching: int, plan: Plan, work: Path, progress: Progr
         }
     with progress.stage(f"{title}: memory", X.shape[0]):
         found["memory"] = _memory(model, engines, work)
-    found["rivals"] = _duels(model, X, plan, work, progress, title) if plan.rivals else {}
+    found["rivals"] = duels(model, X, plan, work, progress, title) if plan.rivals else {}
     info = model.info()
     about = {key: info[key] for key in ("labels", "features", "nodes", "nonzeros", "bytes_of_weights")}
     return {
@@ -64,12 +65,6 @@ def run_case(data: Data, branching: int, plan: Plan, work: Path, progress: Progr
         "same_bits": {"engines": len(engines), "queries": X.shape[0], "differences": 0},
         **found,
     }
-
-
-def _duels(*arguments: Any) -> dict[str, Any]:
-    from beamwood.bench.duel import duels
-
-    return duels(*arguments)
 
 
 def _trained(data: Data, branching: int, plan: Plan) -> tuple[Model, dict[str, Any]]:

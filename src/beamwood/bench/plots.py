@@ -15,8 +15,6 @@ from beamwood.bench import paper, tables
 from beamwood.bench.tables import Case
 from beamwood.plot import COLOURS, Drawing
 
-HATCH = "#d5d5d5"
-
 
 def draw_all(cases: list[Case], folder: Path) -> list[Path]:
     """Every picture that the report has figures for; gives the PNG files."""
