@@ -100,7 +100,7 @@ def _against_omikuji(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan
         agreement = _agreement(partial(rival.answers, plan.beam, plan.k), ours, folder.parent)
         _, online = _ours(twin, X, rows, plan)
         online["beam"] = partial(rival.online, plan.beam, plan.k, len(rows))
-        times = {f"online, beam {plan.beam}": _best_of(online, plan)}
+        times = {"online, beam as wide as a leaf": _best_of(online, plan)}
         return {"versions": rival.versions(), "apart": {"beam": agreement}, "times": times}
 
 

@@ -206,4 +206,5 @@ def _panels(count: int, width: float, height: float = 3.6) -> tuple[Drawing, Any
 
 def _legend(figure: Drawing, panel: Any) -> None:
     handles, labels = panel.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(5, len(labels)), frameon=False, fontsize=8)
+    columns = max(2, int(figure.get_figwidth() // 2.6))
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False, fontsize=8)
