@@ -204,7 +204,8 @@ def contents(path: Path, memory: str) -> Any:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if memory == "read":
             return file.read()
-        copy = mmap.mmap(-1, size)
+        # Private memory: huge pages are given to it alone, not to memory that processes may share.
+        copy = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         with contextlib.suppress(OSError, AttributeError):  # a kernel without huge pages: plain ones do
             copy.madvise(mmap.MADV_HUGEPAGE)
         with memoryview(copy) as view:
