@@ -33,49 +33,35 @@ import numpy as np
 from quality_sets import SETS, matrices, prepared
 from results import Results
 
-from beamwood.bench.rivals import python_of as environment_of
+from beamwood.bench.rivals import python_of
 from beamwood.metrics import evaluate
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
-TRAINERS = {  # name: what pip installs for it; empty: this environment
-    "beamwood-fast": [],
-    "beamwood-balanced": [],
-    "beamwood-best": [],
-    "libpecos": ["libpecos"],
-    "napkinxc": ["numpy", "scipy", "napkinxc"],
-    "omikuji": ["numpy", "scipy", "omikuji"],
-    "omikuji-bonsai": ["numpy", "scipy", "omikuji"],
-    "libmultilabel": ["numpy", "scipy", "libmultilabel"],
-    "bm25s": ["numpy", "scipy", "bm25s"],
+TRAINERS = {  # name: the rival whose environment it runs in; none: this one
+    "beamwood-fast": None,
+    "beamwood-balanced": None,
+    "beamwood-best": None,
+    "libpecos": "libpecos",
+    "napkinxc": "napkinxc",
+    "omikuji": "omikuji",
+    "omikuji-bonsai": "omikuji",
+    "libmultilabel": "libmultilabel",
+    "bm25s": "bm25s",
 }
 SEEDED = ("beamwood-fast", "beamwood-balanced", "beamwood-best", "libpecos")  # those that take a seed
 MEASURES = ("precision@1", "precision@3", "precision@5", "recall@10")
 COLUMNS = ("P@1", "P@3", "P@5", "recall@10", "CPU s", "model MB", "CPU µs a query", "peak MB", "test rows")
 
 
-def python_of(trainer: str) -> str:
-    """Return the interpreter of a trainer's environment, made if it is missing."""
-    if not TRAINERS[trainer]:
-        return sys.executable
-    if trainer == "libpecos":
-        return str(environment_of("libpecos"))
-    home = BUILD / "rivals" / trainer.split("-", 1)[0]
-    python = home / "bin" / "python"
-    if not (home / "ready").exists():
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        subprocess.run([str(python), "-m", "pip", "-q", "install", *TRAINERS[trainer]], check=True)
-        (home / "ready").touch()
-    return str(python)
-
-
 def run(trainer: str, name: str, folder: Path, threads: int, seed: int, limit: float) -> dict[str, Any]:
     """Train and rank in a process of its own; return quality and cost, or why there is none."""
     if trainer == "bm25s" and not (folder / "raw.jsonl.gz").exists():
         return {"failed": "no text"}
+    home = TRAINERS[trainer]
     out = Path(tempfile.mkdtemp(prefix=f"{trainer}-{name}-", dir=BUILD))
     command = [
-        python_of(trainer),
+        sys.executable if home is None else str(python_of(home)),
         str(HERE / "quality_rivals.py"),
         trainer,
         str(folder),

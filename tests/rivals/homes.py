@@ -1,48 +1,25 @@
-"""A rival's name in, an interpreter that has it out; and a request to it in, its answer out.
+"""A request to a rival in, its answer out: a worker script runs in the rival's interpreter and nothing else.
 
-Each rival lives in `build/rivals/<name>`, made on first use: their requirements contradict each other and ours. A
-worker script runs there and nothing else; what goes in and out are files.
+What goes in and out are files. The environments are those of the benchmark, made on first use.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import beamwood
+from beamwood.bench.rivals import BUILD, python_of
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-HOMES = ROOT / "build" / "rivals"
-STEPS: dict[str, list[list[str]]] = {
-    "pecos": [["numpy<2", "scipy<1.14", "scikit-learn"], ["--no-deps", "libpecos==1.2.8"]],
-    "napkinxc": [["napkinxc==0.7.2", "numpy", "scipy", "scikit-learn"]],
-    "omikuji": [["omikuji==0.5.2", "numpy", "scipy"]],
-    "libmultilabel": [["torch==2.13.0"], ["libmultilabel==0.10.0"]],
-    "annif": [["annif==1.4.*"]],
-}
-
-
-def python_of(name: str) -> Path:
-    """The interpreter of a rival; its environment is made when it is not there yet."""
-    home = HOMES / name
-    python, done = home / "bin" / "python", home / "ready"
-    if not done.exists():
-        print(f"installing {name} into {home}", file=sys.stderr, flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        for packages in STEPS[name]:
-            subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=True)
-        done.touch()
-    return python
 
 
 def run(name: str, *words: object, timeout: float = 900, **environment: str) -> str:
     """Runs the rival's interpreter; what it printed. A failure shows what it said."""
     command = [str(python_of(name)), *map(str, words)]
-    inherited = {"PATH": "/usr/bin:/bin", "HOME": str(HOMES), "OMP_NUM_THREADS": "1"}
+    inherited = {"PATH": "/usr/bin:/bin", "HOME": str(BUILD), "OMP_NUM_THREADS": "1"}
     ran = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout, check=False, env={**inherited, **environment}
     )

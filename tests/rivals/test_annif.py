@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rivals.homes import ours, python_of, run
+from beamwood.bench.rivals import python_of
+from rivals.homes import ours, run
 
 pytestmark = pytest.mark.skipif("BEAMWOOD_RIVALS" not in os.environ, reason="make test-rivals")
 

@@ -54,14 +54,14 @@ WEIGHTS = ("CSC", "HASH_CHUNKED", "BINARY_SEARCH_CHUNKED")
 
 def pecos_answers(data: Path, tmp_path: Path, folder: Path, beam: int, k: int, post: str, kind: str = "CSC") -> Any:
     given = {"x": data / "test.npz", "folder": folder, "out": tmp_path / "P.npz"}
-    ask("pecos", tmp_path, "predict", **given, beam=beam, k=k, post_processor=post, kind=kind)
+    ask("libpecos", tmp_path, "predict", **given, beam=beam, k=k, post_processor=post, kind=kind)
     return from_csr(sp.load_npz(tmp_path / "P.npz"), k)
 
 
 @pytest.mark.parametrize(("branching", "bias"), [(2, 1.0), (8, 0.5), (32, -1.0)])
 def test_models_that_libpecos_trains(branching: int, bias: float, data: Path, tmp_path: Path) -> None:
     given = {"x": data / "X.npz", "y": data / "Y.npz", "folder": tmp_path / "m"}
-    ask("pecos", tmp_path, "train", **given, branching=branching, bias=bias)
+    ask("libpecos", tmp_path, "train", **given, branching=branching, bias=bias)
     found = read(tmp_path / "m")
     X = rows_of(data)
     for beam, k in ((1, 5), (4, 10), (90, 90)):
@@ -125,7 +125,7 @@ def test_vectorizers_that_libpecos_trains(name: str, tmp_path: Path) -> None:
     (tmp_path / "texts.json").write_text(json.dumps({"train": lines[:120], "test": lines}))
     config = {"type": "tfidf", "kwargs": VECTORIZERS[name]}
     given = {"texts": tmp_path / "texts.json", "folder": tmp_path / "vec", "out": tmp_path / "P.npz"}
-    ask("pecos", tmp_path, "vectorize", **given, config=config)
+    ask("libpecos", tmp_path, "vectorize", **given, config=config)
     theirs = sp.csr_matrix(sp.load_npz(tmp_path / "P.npz"))
     theirs.sort_indices()
     ours = read_text(tmp_path / "vec").text.transform(lines)

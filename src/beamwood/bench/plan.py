@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from beamwood.bench.rivals import PACKAGES
+from beamwood.bench.rivals import TIMED
 from beamwood.engine import MATCHERS
 from beamwood.errors import SettingsError
 
@@ -124,7 +124,7 @@ _RULES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "threads": ("a list of whole numbers of 1 or more", _many(_count(1))),
     "beams": ("a list of whole numbers of 1 or more", _many(_count(1))),
     "k": ("a whole number of 1 or more", _count(1)),
-    "rivals": (f"a list of {', '.join(PACKAGES)}", lambda v: v == () or _many(PACKAGES.__contains__)(v)),
+    "rivals": (f"a list of {', '.join(TIMED)}", lambda v: v == () or _many(TIMED.__contains__)(v)),
     "queries": ("a whole number of 1 or more", _count(1)),
     "online": ("a whole number of 1 or more", _count(1)),
     "rounds": ("a whole number of 1 or more", _count(1)),

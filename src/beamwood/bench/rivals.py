@@ -7,9 +7,12 @@ own clock, so both sides can be timed in turns from one script.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,7 +29,11 @@ PACKAGES: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
     "libpecos": ((("numpy<2", "scipy<1.14", "scikit-learn"), ("--no-deps", PECOS_VERSION)), "pecos.xmc.xlinear"),
     "napkinxc": ((("numpy<2", "scipy<1.14", "napkinxc==0.7.2"),), "napkinxc.models"),
     "omikuji": ((("numpy", "scipy", "omikuji==0.5.2"),), "omikuji"),
+    "libmultilabel": ((("torch",), ("libmultilabel==0.10.0",)), "libmultilabel.linear"),
+    "bm25s": ((("numpy", "scipy", "bm25s"),), "bm25s"),
+    "annif": ((("annif==1.4.*",),), "annif"),
 }
+TIMED = ("libpecos", "napkinxc", "omikuji")  # those with a worker, which a plan may name
 
 
 class RivalError(BeamwoodError):
@@ -36,19 +43,32 @@ class RivalError(BeamwoodError):
 def python_of(name: str) -> Path:
     """The interpreter that has this rival; makes its virtual environment when it is not there yet."""
     home = BUILD / "rivals" / name
-    python, done = home / "bin" / "python", home / "ready"
-    if done.exists():
-        return python
+    with _alone(home.with_suffix(".lock")):
+        if not (home / "ready").exists():
+            _install(name, home)
+    return home / "bin" / "python"
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Two benches that start at once must not build the same environment."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def _install(name: str, home: Path) -> None:
     calls, module = PACKAGES[name]
-    print(f"installing {name} into {home}", file=sys.stderr)
+    python = str(home / "bin" / "python")
+    print(f"installing {name} into {home}", file=sys.stderr, flush=True)
     steps = [[sys.executable, "-m", "venv", "--clear", str(home)]]
-    steps += [[str(python), "-m", "pip", "install", "--quiet", *call] for call in calls]
-    steps += [[str(python), "-c", f"import {module}"]]
+    steps += [[python, "-m", "pip", "install", "--quiet", *call] for call in calls]
+    steps += [[python, "-c", f"import {module}"]]
     for step in steps:
         if subprocess.run(step, stdout=sys.stderr, check=False).returncode:
             raise RivalError(f"This step of installing {name} failed: {' '.join(step)}")
-    done.touch()
-    return python
+    (home / "ready").touch()
 
 
 class Rival:
