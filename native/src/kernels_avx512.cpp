@@ -48,6 +48,6 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
 
 } // namespace
 
-const Kernels kAvx512Kernels = {"avx512", accumulate, activate_all, reaching};
+const Kernels kAvx512Kernels = {"avx512", accumulate, activate_all, reaching, rank};
 
 } // namespace beamwood

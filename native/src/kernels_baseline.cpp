@@ -26,6 +26,6 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
 
 } // namespace
 
-const Kernels kScalarKernels = {"scalar", accumulate, activate_all, reaching};
+const Kernels kScalarKernels = {"scalar", accumulate, activate_all, reaching, rank};
 
 } // namespace beamwood

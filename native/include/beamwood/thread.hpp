@@ -18,7 +18,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "beamwood/csr.hpp"
 #include "beamwood/record.hpp"
 #include "beamwood/tree.hpp"
 
@@ -85,34 +87,89 @@ inline std::uint64_t rank_of(const std::uint16_t* numbers, std::uint64_t count, 
 }
 
 // Calls for a record that will be read soon.
-inline void call_for(const ThreadedChunk& chunk, std::uint32_t at) noexcept {
+[[gnu::always_inline]] inline void call_for(const ThreadedChunk& chunk, std::uint32_t at) noexcept {
   const std::uint32_t* const record = chunk.words + at;
   __builtin_prefetch(record);
   __builtin_prefetch(record + 16);
 }
 
+// The rows of a query in some chunks, list behind list, in memory that grows and is kept.
+struct RowLists {
+  std::vector<Placed> rows;
+  std::size_t used = 0;
+
+  // Where a list of up to `count` rows may be written; what is kept of it is added to `used`.
+  Placed* room(std::size_t count) {
+    if (rows.size() < used + count) rows.resize(2 * (used + count));
+    return rows.data() + used;
+  }
+  const Placed* at(std::size_t begin) const noexcept { return rows.data() + begin; }
+};
+
+// The features of a query in, its rows in the root's chunk out; their records are called for. Returns how many; `out` has
+// room for all, and one more.
+inline std::size_t root_rows(const ThreadedWeights& top, const Query& query, const ThreadedChunk& chunk,
+                             Placed* out) noexcept {
+  const Placed* const first = out;
+  for (std::uint32_t i = 0; i < query.count; ++i) {
+    const std::uint32_t at = top.root[query.feature[i]];
+    const bool there = at != kNoRow;
+    *out = {at, query.value[i]};
+    call_for(chunk, at & (0u - std::uint32_t{there}));
+    out += there;
+  }
+  return static_cast<std::size_t>(out - first);
+}
+
+// Rows of a chunk with masks, as `follow_all`. Whether a row goes on cannot be foreseen, so that no branch asks for it:
+// a wrong guess would be found out only when the record has come from memory, and all that was begun behind it is lost.
+template <class Offset, WeightKind kind>
+inline std::size_t follow_masked(const ThreadedChunk& parent, std::uint32_t child, const Placed* rows,
+                                 std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
+  const Placed* const first = out;
+  const std::uint32_t* const words = parent.words;
+  const std::uint64_t word_count = parent.word_count;
+  const ThreadedChunk to = chunk;
+  const std::uint32_t below = (1u << child) - 1;
+  for (const Placed* row = rows; row != rows + count; ++row) {
+    if (row->offset >= word_count) continue; // the sums of a damaged chunk have failed before
+    const std::uint32_t* const record = words + row->offset;
+    const std::uint32_t mask = record[1], there = mask >> child & 1;
+    const auto nth = static_cast<std::uint32_t>(std::popcount(mask & below));
+    const std::uint32_t* const offsets =
+        record + 2 + weight_words(kind, static_cast<std::uint64_t>(std::popcount(record[0])));
+    const std::uint32_t place = reinterpret_cast<const Offset*>(offsets)[nth];
+    *out = {place, row->value};
+    call_for(to, place & (0u - there));
+    out += there;
+  }
+  return static_cast<std::size_t>(out - first);
+}
+
 // The rows of a query in a parent's chunk in, those of them that go on in one child's chunk out; their records are
-// called for. Returns how many; `out` has room for all.
+// called for. Returns how many; `out` has room for all, and one more.
 inline std::size_t follow_all(const ThreadedChunk& parent, std::uint32_t width, std::uint32_t child, const Placed* rows,
                               std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
-  const auto each = [&](auto&& place_of) {
-    const Placed* const first = out;
-    for (const Placed* row = rows; row != rows + count; ++row) {
-      const std::uint32_t at = place_of(row->offset);
-      const bool there = at != kNoRow;
-      *out = {at, row->value};
-      call_for(chunk, there ? at : 0);
-      out += there;
-    }
-    return static_cast<std::size_t>(out - first);
+  const auto masked = [&]<WeightKind kind>() {
+    return parent.narrow ? follow_masked<std::uint16_t, kind>(parent, child, rows, count, chunk, out)
+                         : follow_masked<std::uint32_t, kind>(parent, child, rows, count, chunk, out);
   };
-  // One loop a form of record, so that none asks for the form in it.
-  if (width > kMaskWidth) return each([&](std::uint32_t at) { return follow(parent, at, kMaskWidth + 1, child); });
-  ThreadedChunk known = parent;
-  known.narrow = true;
-  if (parent.narrow) return each([&](std::uint32_t at) { return follow(known, at, kMaskWidth, child); });
-  known.narrow = false;
-  return each([&](std::uint32_t at) { return follow(known, at, kMaskWidth, child); });
+  if (width <= kMaskWidth) {
+    switch (parent.code.kind) {
+    case WeightKind::f32: return masked.template operator()<WeightKind::f32>();
+    case WeightKind::f16: return masked.template operator()<WeightKind::f16>();
+    case WeightKind::u8: return masked.template operator()<WeightKind::u8>();
+    }
+  }
+  const Placed* const first = out;
+  for (const Placed* row = rows; row != rows + count; ++row) {
+    const std::uint32_t at = follow(parent, row->offset, width, child);
+    const bool there = at != kNoRow;
+    *out = {at, row->value};
+    call_for(chunk, there ? at : 0);
+    out += there;
+  }
+  return static_cast<std::size_t>(out - first);
 }
 
 } // namespace beamwood
