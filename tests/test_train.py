@@ -87,7 +87,8 @@ def test_unit_rows_makes_the_length_of_rows_and_queries_count_for_nothing(proble
     X, Y = problem
     stretched = sp.csr_matrix(sp.diags(np.random.default_rng(0).uniform(0.1, 20, X.shape[0])) @ X, dtype=np.float32)
     plain, unit = (train(A, Y, "balanced", trees=1, progress=False) for A in (X, stretched))
-    assert plain.info()["unit_rows"] and unit.info()["unit_rows"]
+    assert plain.info()["unit_rows"]
+    assert unit.info()["unit_rows"]
     for queries in (X, stretched):
         assert (plain.topk(queries, k=3)[0] == unit.topk(queries, k=3)[0]).mean() > 0.98  # but for rounding
     assert not train(X, Y, "fast", progress=False).info()["unit_rows"]

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 
 from beamwood.errors import DataError
 
-
 _UNIT = 1e-3  # a row whose length is this near to one has length one
 
 
