@@ -27,7 +27,7 @@ struct ThreadSource {
     std::uint64_t at = 0;
     for (std::uint64_t row = row_start[parent]; row < row_start[parent + 1]; ++row) {
       if (at >= chunk.word_count) return false;
-      const std::uint64_t words = size_of_record(chunk.words + at, width, masks, chunk.code.kind, chunk.narrow).words;
+      const std::uint64_t words = size_of_record(chunk.words + at, width, masks, chunk.code, chunk.narrow).words;
       if (at + words > chunk.word_count || !visit(chunk, feature[row], static_cast<std::uint32_t>(at))) return false;
       at += words;
     }
@@ -93,7 +93,7 @@ private:
       Siblings siblings;
       const auto p = static_cast<std::uint32_t>(parent);
       const auto row = [&](const ThreadedChunk& chunk, std::uint32_t f, std::uint32_t at) {
-        return each_child(chunk.words + at, siblings.width,
+        return each_child(chunk.words + at, siblings.width, chunk.code.lists,
                           [&](std::uint32_t child) { visit(siblings.begin + child, f); });
       };
       if (!shape.children(p, siblings) || !above.each_row(p, siblings.width, row)) sound = false;
@@ -102,20 +102,16 @@ private:
   }
 
   // Calls visit(child) for every child whose chunk goes on with the row of this record.
-  template <class Visit> static bool each_child(const std::uint32_t* record, std::uint32_t width, Visit&& visit) {
+  template <class Visit>
+  static bool each_child(const std::uint32_t* record, std::uint32_t width, bool lists, Visit&& visit) {
     if (width <= kMaskWidth) {
       if (width < kMaskWidth && record[1] >> width != 0) return false;
       for (std::uint32_t mask = record[1]; mask != 0; mask &= mask - 1)
         visit(static_cast<std::uint32_t>(std::countr_zero(mask)));
       return true;
     }
-    const std::uint64_t n = *record & 0xffffu, m = *record >> 16;
-    for (std::uint64_t i = 0; i < m; ++i) {
-      const std::uint32_t child = half_word(record + 1 + (n + 1) / 2, i);
-      if (child >= width) return false;
-      visit(child);
-    }
-    return true;
+    const SetForm form(width, lists);
+    return each_sibling_of(form, record + 1 + form.words(*record & 0xffffu), *record >> 16, width, visit);
   }
 
   const Tree& tree_;

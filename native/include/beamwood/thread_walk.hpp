@@ -16,6 +16,7 @@
 #include "beamwood/block.hpp"
 #include "beamwood/bound.hpp"
 #include "beamwood/filter.hpp"
+#include "beamwood/hope.hpp"
 
 namespace beamwood {
 
@@ -24,12 +25,13 @@ public:
   Work work;
 
   // Appends the labels that tree t reaches to `answers`; where it is alone, offers them to `best` instead, which keeps
-  // k. top: what `top_layer` found for this query, if it was asked before. False: the model's arrays are damaged.
+  // k, and where there is a `hope` for several trees, to that. top: what `top_layer` found for this query, if it was
+  // asked before. False: the model's arrays are damaged.
   bool run(const Forest& forest, std::size_t t, const Query& query, std::uint32_t beam, bool bound,
            const Kernels& kernels, std::vector<Answer>& answers, TopK* best, const Filter* filter = nullptr,
-           std::span<const Key> top = {}) {
+           std::span<const Key> top = {}, Hope* hope = nullptr) {
     const Tree& tree = forest.trees[t];
-    filter_ = filter, tree_ = t;
+    filter_ = filter, tree_ = t, hope_ = hope;
     start(forest, tree.layers[0], query);
     for (std::size_t l = 0; l < tree.layers.size(); ++l) {
       const TreeLayer* above = l == 0 ? nullptr : &tree.layers[l - 1];
@@ -54,7 +56,7 @@ public:
   bool top_layer(const Forest& forest, const Query& query, std::uint32_t beam, const Kernels& kernels,
                  std::vector<Key>& keys) {
     const Tree& tree = forest.trees[0];
-    filter_ = nullptr, tree_ = layer_ = 0;
+    filter_ = nullptr, hope_ = nullptr, tree_ = layer_ = 0;
     start(forest, tree.layers[0], query);
     ranker_.reset(beam);
     if (!walk_layer(forest, tree.layers[0], nullptr, false, nullptr, kernels, none_, nullptr)) return false;
@@ -64,6 +66,7 @@ public:
 
 private:
   static constexpr std::size_t kShortList = 48, kFewParents = 16;
+  static constexpr double kAny = -std::numeric_limits<double>::infinity(); // no sum is too low
 
   struct Open {
     std::uint32_t node;
@@ -147,6 +150,12 @@ private:
         rows_.resize(rows_.size() + count + 1); // + 1: a row that does not go on is written and taken back
         if (open.chunk.word_count != 0) children_.push_back(&open);
       }
+      if (width > kMaskWidth) { // a record's children are found one by one anyhow
+        for (Open* const open : children_)
+          open->rows_end += follow_all(parent.chunk, width, open->node - begin, rows_above_.data() + parent.rows_begin,
+                                       count, open->chunk, rows_.data() + open->rows_begin);
+        continue;
+      }
       for (std::size_t i = 0; i < count; ++i) {
         const Placed row = rows_above_[parent.rows_begin + i];
         for (Open* const open : children_) {
@@ -173,7 +182,7 @@ private:
 
   bool add_up(const TreeLayer& layer, const Open& open, std::uint32_t masks, const Kernels& kernels) {
     const std::size_t room = open.siblings.width <= kMaskWidth ? kMaskWidth : 65536;
-    if (sums_.size() < room) sums_.resize(room), scores_.resize(room);
+    if (sums_.size() < room) sums_.resize(room), scores_.resize(room), few_.resize(room), child_.resize(room);
     bias_ = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + open.siblings.begin;
     const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
     const std::int64_t words = kernels.accumulate(open.chunk.words, open.chunk.word_count, open.siblings.width, masks,
@@ -188,6 +197,8 @@ private:
   bool score(const Forest& forest, const TreeLayer& layer, const Open& open, bool last, TopK* bar,
              const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
     const std::uint32_t width = open.siblings.width;
+    const bool hopeful = hope_ && !layer.shape.label.empty();
+    if (hopeful) hope_->keep(layer.shape, open.siblings, open.score, sums_.data());
     bool sound = true;
     const auto take = [&](std::uint32_t c, float score) {
       sound = sound && offer(forest, layer, open.siblings.begin + c, score, last, answers, best);
@@ -201,6 +212,11 @@ private:
         const float z = bias_ ? sums_[c] + bias_[c] : sums_[c];
         take(c, combine(forest.activation.path, open.score, activate(forest.activation, z)));
       }
+    } else if ((hopeful || (bar && width > kMaskWidth)) && reach_of(forest, open.score, last, bar, hopeful) > kAny) {
+      const auto lowest = static_cast<float>(reach_of(forest, open.score, last, bar, hopeful));
+      const std::uint32_t few = gather(open.siblings, kernels, lowest);
+      kernels.activate(forest.activation, few_.data(), nullptr, few, open.score, scores_.data());
+      for (std::uint32_t i = 0; i < few; ++i) take(child_[i], scores_[i]);
     } else {
       scores_of_children(kernels, forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
       if (filter_) filter_->each(tree_, layer_, open.siblings, [&](std::uint32_t c) { take(c, scores_[c]); });
@@ -208,7 +224,34 @@ private:
         for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
     }
     if (bar) bar->tighten();
+    if (hopeful) hope_->raise();
     return sound;
+  }
+
+  // The lowest sum (with its bias) that lifts a child to a bar that matters in this layer, or kAny.
+  double reach_of(const Forest& forest, float parent, bool last, const TopK* bar, bool hopeful) const noexcept {
+    const auto lowest = [&](Key key, bool leaf) {
+      return key == kWorstKey ? kAny : lowest_z(forest.activation, parent, score_of(key), leaf);
+    };
+    if (!hopeful) return lowest(bar->bar(), last);
+    const double label = lowest(hope_->bar(), true);
+    return last ? label : std::min(label, lowest(ranker_.bar(), false));
+  }
+
+  // The children whose sums are not below `lowest`, and these sums with their biases, side by side.
+  std::uint32_t gather(const Siblings& siblings, const Kernels& kernels, float lowest) noexcept {
+    std::uint32_t few = 0;
+    for (std::uint32_t at = 0; at < siblings.width; at += kMaskWidth) {
+      const std::uint32_t width = std::min(kMaskWidth, siblings.width - at);
+      std::uint32_t mask = kernels.reaching(sums_.data() + at, bias_ ? bias_ + at : nullptr, width, lowest);
+      if (filter_) mask &= filter_->siblings(tree_, layer_, {siblings.begin + at, width});
+      for (; mask != 0; mask &= mask - 1) {
+        const std::uint32_t c = at + static_cast<std::uint32_t>(std::countr_zero(mask));
+        child_[few] = c;
+        few_[few++] = bias_ ? sums_[c] + bias_[c] : sums_[c];
+      }
+    }
+    return few;
   }
 
   // Inner nodes compete for the next beam, labels go to the answers. False: the label does not exist.
@@ -227,6 +270,7 @@ private:
     }
     if (label >= forest.labels) return false;
     if (best) best->offer(key_of(shown, label));
+    else if (hope_) hope_->offer(label, shown);
     else answers.push_back({label, shown});
     return true;
   }
@@ -249,10 +293,12 @@ private:
   std::vector<Open> open_, above_;
   std::vector<Placed> rows_, rows_above_;
   std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_, rising; empty when those are few
-  std::vector<float> sums_, scores_;
+  std::vector<float> sums_, scores_, few_;
+  std::vector<std::uint32_t> child_; // whose sums are in few_
   std::vector<Open*> children_; // of one parent
   const float* bias_ = nullptr; // of the node whose children are being scored
   const Filter* filter_ = nullptr;
+  Hope* hope_ = nullptr;
   std::size_t tree_ = 0, layer_ = 0;
   TopK ranker_;
   std::vector<Answer> none_;
