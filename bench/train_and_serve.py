@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from timing import each_time, print_header, print_table
 
 import beamwood as bw
+from beamwood.bench.timing import each_time, print_header, print_table
 
 QUERIES = 5000
 ROUNDS = 5

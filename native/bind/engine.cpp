@@ -139,9 +139,8 @@ nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& feature
     Work work;
     bool sound = true;
     if (fault == 0 && exact) {
-      ExactSearch search;
-      sound = search.run(self.forest, queries, options, workers, labels.data(), scores.data(), filter);
-      work = search.work;
+      sound = scratch->exact.run(self.forest, queries, options, workers, labels.data(), scores.data(), filter);
+      work = scratch->exact.work;
     } else if (fault == 0 && filter) {
       sound = scratch->filtered.run(self.forest, *filter, queries, options, workers, labels.data(), scores.data());
       work = scratch->filtered.work;

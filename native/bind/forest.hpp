@@ -54,6 +54,7 @@ struct CallScratch {
   beamwood::QueryBatch batch;
   beamwood::BeamSearch beam;
   beamwood::FilteredSearch filtered;
+  beamwood::ExactSearch exact;
   beamwood::TextScratch text;
   std::vector<std::uint32_t> ids;
   std::vector<float> values, scores;

@@ -12,8 +12,11 @@ from beamwood.engine import MATCHERS
 from beamwood.errors import BeamwoodError
 from beamwood.progress import Progress, Silent
 
-LEGEND = "column: one sparse vector a label. chunk: siblings stored together (MSCM). The same weights, the same bits."
-DEFAULT, THREADED = "auto", "threaded"
+LEGEND = (
+    "column: one sparse vector a label. chunk: siblings stored together (MSCM). default: siblings and layers threaded "
+    "together. The same weights, the same bits."
+)
+DEFAULT = "auto"
 _ONLINE_ROWS = 100
 
 
@@ -54,7 +57,6 @@ def time_variants(
 def all_variants(model: Any) -> dict[tuple[str, str], Any]:
     """(matcher, layout): the same weights behind that engine. The default comes first."""
     engines = {(DEFAULT, "auto"): model.using(matcher="auto", layout="auto", isa="auto")}
-    engines[DEFAULT, THREADED] = model.using(matcher="auto", layout=THREADED)
     for matcher in MATCHERS:
         for layout in ("chunk", "column"):
             engines[matcher, layout] = model.using(matcher=matcher, layout=layout)
@@ -89,9 +91,8 @@ def variants_table(times: list[VariantTime]) -> Any:
             column, chunk = (getattr(found[matcher, layout], field) for layout in ("column", "chunk"))
             cells += [f"{column:.1f}", f"{chunk:.1f}", f"{column / max(chunk, 1e-9):.1f}x"]
         table.add_row(matcher, *cells)
-    for name, key in (("threaded", (DEFAULT, THREADED)), ("default", (DEFAULT, "auto"))):
-        if key in found:
-            table.add_row(name, "", f"{found[key].batch:.1f}", "", "", f"{found[key].online:.1f}", "")
+    ours = found[DEFAULT, "auto"]
+    table.add_row("default", "", f"{ours.batch:.1f}", "", "", f"{ours.online:.1f}", "")
     return table
 
 

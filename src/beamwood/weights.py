@@ -171,7 +171,7 @@ def _learn(
         positive_row=positives.row,
         positive_value=positives.value,
         child_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        child=np.argsort(parent, kind="stable").astype(np.int64),
+        child=np.lexsort((-np.diff(positives.start), parent)).astype(np.int64),  # like sizes learn side by side
         row_weight=none if problem.row_weights is None else problem.row_weights,
         loss=LOSSES.index(settings.loss),
         C=settings.C,

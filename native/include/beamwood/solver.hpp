@@ -1,12 +1,16 @@
 // Up to eight siblings in (their parent's gathered rows, and who is positive for whom). Out: their weights.
 //
-// Drives the passes of descent.hpp: draws the order of visits, gives rows back to a lane that converged on its active
-// rows alone, and stops a lane when the spread of its projected gradients over all its rows is at most eps (hinge
-// losses) or the largest violation is below eps (logistic), or after max_iter passes.
+// Drives the passes of descent.hpp: draws the order of visits, lets lanes that have converged on their active rows rest
+// until all have, then gives them all rows back, and stops a lane that is converged on those too, or after max_iter passes.
+//
+// Converged means, for the hinge losses: the duality gap is at most eps² of the objective, or no two projected gradients
+// differ by more than eps (liblinear's rule; the largest of n gradients grows with n, so that alone would
+// ask for more passes the more rows there are). For the logistic loss: no violation is above eps.
 //
 // The law: the order of visits is drawn from (seed, node) alone, never from a thread or a clock.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -48,16 +52,19 @@ struct NodeWeights {
 // A parent's rows with what all its groups of siblings share.
 struct ParentRows {
   Gathered rows;
-  std::vector<double> norm;
+  std::vector<double> norm; // x·x + bias², a row
+  std::vector<double> own;  // of that, what features add that no other row has
 
   void measure(double bias) {
     norm.resize(rows.rows());
+    own.assign(rows.rows(), 0);
+    for (const Gathered::Lone& l : rows.lone) own[l.row] += static_cast<double>(l.value) * l.value;
     for (std::size_t i = 0; i < norm.size(); ++i) {
       double sum = 0;
       for (std::uint64_t e = rows.start[i]; e < rows.start[i + 1]; ++e) {
         sum += static_cast<double>(rows.entry[e].value) * rows.entry[e].value;
       }
-      norm[i] = sum + bias * bias;
+      norm[i] = sum + own[i] + bias * bias;
     }
   }
 };
@@ -81,7 +88,7 @@ public:
   void solve(const ParentRows& parent, std::span<const Positives> children, std::span<const float> row_weight,
              const LocalRow& local_row, const SolverSettings& settings, std::uint64_t seed, const Pulse& pulse) {
     begin(parent, children.size(), settings);
-    mark_positives(parent, children, local_row);
+    lay_out_rows(parent, children, local_row);
     set_costs(parent, children, row_weight, local_row, settings);
     if (logistic_) start_inside(parent.rows);
     Dice dice(seed);
@@ -93,12 +100,25 @@ public:
 
   // Copies lane weights that matter, by rising feature id.
   void take(const ParentRows& parent, std::span<NodeWeights> children, const SolverSettings& settings) const {
-    const auto threshold = static_cast<float>(settings.prune);
-    const auto matters = [&](float w) { return w != 0 && std::fabs(w) >= threshold; };
-    for (std::size_t f = 0; f < parent.rows.feature.size(); ++f) {
+    const Gathered& rows = parent.rows;
+    // Compared as bits, which rise with the size of a number: eight at once, and never true for zero.
+    const std::uint32_t least = std::max(1u, std::bit_cast<std::uint32_t>(static_cast<float>(settings.prune)));
+    const auto matters = [&](float w) { return (std::bit_cast<std::uint32_t>(w) & 0x7fffffffu) >= least; };
+    for (std::size_t f = 0; f < rows.feature.size(); ++f) {
+      const std::size_t number = rows.number[f];
+      const Gathered::Lone* const lone = number < rows.shared ? nullptr : &rows.lone[number - rows.shared];
+      const T* const base = lone ? row_[lone->row].alpha : weight_.data() + number * kLanes;
+      const T factor = lone ? static_cast<T>(lone->value) : T(1);
+      float w[kLanes];
+      unsigned any = 0;
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        w[l] = static_cast<float>(base[l] * factor);
+        any |= matters(w[l]);
+      }
+      if (!any) continue;
       for (std::size_t l = 0; l < children.size(); ++l) {
-        const auto w = static_cast<float>(weight_[f * kLanes + l]);
-        if (matters(w)) children[l].weight.push_back({parent.rows.feature[f], w});
+        if (matters(w[l]))
+          children[l].weight.push_back({rows.feature[f], lone ? towards_positive(*lone, l, w[l]) : w[l]});
       }
     }
     for (std::size_t l = 0; l < children.size(); ++l) {
@@ -112,27 +132,27 @@ public:
 private:
   static constexpr std::size_t kRun = 16;         // rows visited side by side in a big parent
   static constexpr std::size_t kPiece = 1u << 15; // rows between two looks at the clock
+  static constexpr double kGoal = 0.1;            // of the gap, before all rows are looked at again
 
   void begin(const ParentRows& parent, std::size_t lanes, const SolverSettings& settings) {
-    const std::size_t n = parent.rows.rows(), states = settings.loss == Loss::logistic ? 2 : 1;
+    const std::size_t n = parent.rows.rows();
     logistic_ = settings.loss == Loss::logistic;
-    weight_.assign(parent.rows.feature.size() * kLanes, T(0));
-    alpha_.assign(n * kLanes * states, T(0));
-    positive_.assign(n, 0);
+    weight_.assign(parent.rows.shared * kLanes, T(0));
+    rest_.assign(logistic_ ? n * kLanes : 0, T(0));
     list_.resize(n);
     kept_.resize(n);
-    running_rows_ = n;
     all_lanes_ = static_cast<std::uint8_t>((1u << lanes) - 1);
+    whole_ = all_lanes_;
+    resting_ = 0;
+    std::fill_n(alpha_sum_, kLanes, 0.0);
     pass_ = {};
-    pass_.start = parent.rows.start.data();
     pass_.entry = parent.rows.entry.data();
-    pass_.norm = parent.norm.data();
-    pass_.positive = positive_.data();
     pass_.weight = weight_.data();
-    pass_.alpha = alpha_.data();
+    pass_.rest = rest_.data();
     pass_.running = all_lanes_;
     pass_.bias = static_cast<T>(settings.bias);
     pass_.C = static_cast<T>(settings.C);
+    pass_.far = weight_.size() * sizeof(T) > (1u << 18);
     pass_.bounded = settings.loss == Loss::hinge;
     pass_.inner_eps = static_cast<T>(1e-2);
     // A parent whose rows fit the cache is visited in a fresh random order each pass. The rows of a bigger one lie
@@ -141,19 +161,24 @@ private:
   }
 
   template <class LocalRow>
-  void mark_positives(const ParentRows& parent, std::span<const Positives> children, const LocalRow& local_row) {
+  void lay_out_rows(const ParentRows& parent, std::span<const Positives> children, const LocalRow& local_row) {
+    const Gathered& rows = parent.rows;
+    row_.assign(rows.rows(), {});
     for (std::size_t l = 0; l < children.size(); ++l) {
       for (const std::int32_t r : children[l].row) {
-        positive_[local_row(r)] |= static_cast<std::uint8_t>(1u << l);
+        row_[local_row(r)].positive |= static_cast<std::uint8_t>(1u << l);
       }
     }
-    member_.resize(positive_.size());
-    for (std::size_t i = 0; i < member_.size(); ++i) {
-      member_[i] = parent.rows.reaches[i] ? all_lanes_ : positive_[i];
+    for (std::size_t i = 0; i < row_.size(); ++i) {
+      Visited<T>& row = row_[i];
+      row.first = rows.start[i];
+      row.entries = static_cast<std::uint32_t>(rows.start[i + 1] - rows.start[i]);
+      row.norm = static_cast<T>(parent.norm[i]);
+      row.own = static_cast<T>(parent.own[i]);
+      row.member = rows.reaches[i] ? all_lanes_ : row.positive;
+      row.active = row.member;
     }
-    active_ = member_;
-    pass_.active = active_.data();
-    for (std::size_t l = 0; l < kLanes; ++l) open_lane(l);
+    pass_.row = row_.data();
     list_all();
   }
 
@@ -188,13 +213,14 @@ private:
   // The logistic dual lives strictly between its bounds: start near the lower one, with the weights to match.
   void start_inside(const Gathered& rows) {
     for (std::size_t i = 0; i < rows.rows(); ++i) {
+      Visited<T>& row = row_[i];
       for (std::size_t l = 0; l < kLanes; ++l) {
-        const bool positive = (positive_[i] >> l) & 1;
+        if (!((row.member >> l) & 1)) continue;
+        const bool positive = (row.positive >> l) & 1;
         const T C = pass_.cost ? cost_[i * kLanes + l] : positive ? pass_.C_positive[l] : pass_.C;
         const T alpha = std::min(T(0.001) * C, T(1e-8));
-        alpha_[i * 2 * kLanes + l] = alpha;
-        alpha_[i * 2 * kLanes + kLanes + l] = C - alpha;
-        if (!((member_[i] >> l) & 1)) continue;
+        row.alpha[l] = alpha;
+        rest_[i * kLanes + l] = C - alpha;
         const T step = positive ? alpha : -alpha;
         for (std::uint64_t e = rows.start[i]; e < rows.start[i + 1]; ++e) {
           weight_[rows.entry[e].feature * kLanes + l] += step * static_cast<T>(rows.entry[e].value);
@@ -204,11 +230,17 @@ private:
     }
   }
 
+  // The weight of a feature that one row alone has, given its size: alpha · x.
+  float towards_positive(const Gathered::Lone& lone, std::size_t lane, float size) const {
+    return (row_[lone.row].positive >> lane) & 1 ? size : -size;
+  }
+
   template <class Pulse> void run_pass(Dice& dice, const Pulse& pulse) {
     shuffle(dice);
     const T none = std::numeric_limits<T>::infinity();
     std::fill_n(pass_.largest, kLanes, logistic_ ? T(0) : -none);
     std::fill_n(pass_.smallest, kLanes, logistic_ ? T(0) : none);
+    std::fill_n(gap_, kLanes, 0.0);
     pass_.shrunk = 0;
     pass_.newton_steps = 0;
     std::size_t kept = 0;
@@ -223,34 +255,43 @@ private:
         logistic_ ? descent_kernels().logistic(pass_) : descent_kernels().hinge_double(pass_);
       }
       kept += pass_.kept_count;
+      for (std::size_t l = 0; l < kLanes; ++l) {
+        gap_[l] += static_cast<double>(pass_.gap[l]);
+        alpha_sum_[l] += static_cast<double>(pass_.gain[l]);
+      }
     }
     running_rows_ = kept;
     list_.swap(kept_);
   }
 
+  // A lane that saw all its rows in this pass may end; if not, it learns how near the optimum of its active rows
+  // it should come before it is worth looking at all of them again. One that reached that rests.
   void end_hinge_pass(const SolverSettings& settings) {
-    const T none = std::numeric_limits<T>::infinity();
-    bool reopened = false;
+    const double eps = settings.eps;
     for (std::size_t l = 0; l < kLanes; ++l) {
       const auto bit = static_cast<std::uint8_t>(1u << l);
       if (!(pass_.running & bit)) continue;
-      if (pass_.shrunk & bit) whole_ &= static_cast<std::uint8_t>(~bit);
-      if (pass_.largest[l] - pass_.smallest[l] <= static_cast<T>(settings.eps)) {
-        if (whole_ & bit) {
-          pass_.running &= static_cast<std::uint8_t>(~bit);
-        } else {
-          open_lane(l);
-          for (std::size_t i = 0; i < member_.size(); ++i) {
-            active_[i] = static_cast<std::uint8_t>(active_[i] | (member_[i] & bit));
-          }
-          reopened = true;
-        }
-        continue;
-      }
-      pass_.shrink_above[l] = pass_.largest[l] > 0 ? pass_.largest[l] : none;
-      pass_.shrink_below[l] = pass_.smallest[l] < 0 ? pass_.smallest[l] : -none;
+      const double gap = gap_[l] / (0.5 * alpha_sum_[l]); // half the sum of alphas: the objective, or less (hinge)
+      const bool even = static_cast<double>(pass_.largest[l] - pass_.smallest[l]) <= eps;
+      if (whole_ & bit) goal_[l] = std::max(eps * eps, kGoal * gap);
+      if (!even && gap > ((whole_ & bit) ? eps * eps : goal_[l])) continue;
+      pass_.running &= static_cast<std::uint8_t>(~bit);
+      if (!(whole_ & bit)) resting_ |= bit;
     }
-    if (reopened) list_all();
+    whole_ &= static_cast<std::uint8_t>(~pass_.shrunk);
+    if (pass_.running == 0 && resting_ != 0) reopen();
+  }
+
+  // All rows are given back to the lanes that rest.
+  void reopen() {
+    for (Visited<T>& row : row_) {
+      row.active = static_cast<std::uint8_t>(row.active | (row.member & resting_));
+      row.held = 0;
+    }
+    pass_.running = resting_;
+    whole_ = resting_;
+    resting_ = 0;
+    list_all();
   }
 
   void end_logistic_pass(const SolverSettings& settings) {
@@ -258,13 +299,7 @@ private:
       if (pass_.largest[l] < settings.eps) pass_.running &= static_cast<std::uint8_t>(~(1u << l));
     }
     const T finest = static_cast<T>(std::min(1e-8, settings.eps));
-    if (pass_.newton_steps <= positive_.size() / 10) pass_.inner_eps = std::max(finest, T(0.1) * pass_.inner_eps);
-  }
-
-  void open_lane(std::size_t lane) {
-    pass_.shrink_above[lane] = std::numeric_limits<T>::infinity();
-    pass_.shrink_below[lane] = -std::numeric_limits<T>::infinity();
-    whole_ |= static_cast<std::uint8_t>(1u << lane);
+    if (pass_.newton_steps <= row_.size() / 10) pass_.inner_eps = std::max(finest, T(0.1) * pass_.inner_eps);
   }
 
   void list_all() {
@@ -299,11 +334,14 @@ private:
   }
 
   Pass<T> pass_{};
-  std::vector<T, LaneAllocator<T>> weight_, alpha_, cost_;
-  std::vector<std::uint8_t> positive_, member_, active_;
+  std::vector<T, LaneAllocator<T>> weight_, rest_, cost_;
+  std::vector<Visited<T>> row_;
   std::vector<std::uint32_t> list_, kept_, runs_;
   std::size_t running_rows_ = 0, run_ = 1;
-  std::uint8_t all_lanes_ = 0, whole_ = 0; // whole_: lanes that have lost no row since they were opened
+  std::uint8_t all_lanes_ = 0;
+  std::uint8_t whole_ = 0;   // lanes that have lost no row since they were opened
+  std::uint8_t resting_ = 0; // lanes that have converged on their active rows
+  double gap_[kLanes] = {}, alpha_sum_[kLanes] = {}, goal_[kLanes] = {};
   bool logistic_ = false;
 };
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from beamwood.bench import paper, tables
 from beamwood.bench.tables import Case
@@ -74,9 +75,9 @@ def default_engine(cases: list[Case]) -> Drawing:
             "beamwood's default": [tables.cell(case, "online", "auto", "auto") or np.nan for case in found],
         }
         _groups(panel, bars, sets)
-        panel.set_yscale("log")
+        _logarithmic(panel.yaxis)
         panel.set_title(f"branching {branching}")
-    panels[0].set_ylabel("µs a query (online, in the engine, log scale)")
+    panels[0].set_ylabel("µs a query\n(online, in the engine, log scale)")
     _legend(figure, panels[0])
     return figure
 
@@ -90,7 +91,7 @@ def threads(cases: list[Case]) -> Drawing:
         speed = np.exp(np.mean(np.log(1e6 / times), axis=0))
         panel.plot([int(c) for c in counts], speed, marker="o", color=COLOURS[number], label=tables.engine_name(engine))
     panel.set_xticks([int(c) for c in counts])
-    panel.set_yscale("log")
+    _logarithmic(panel.yaxis)
     panel.set_xlabel("threads")
     panel.set_ylabel("queries a second in batch\n(geometric mean over the sets, log scale)")
     _legend(figure, panel)
@@ -108,8 +109,9 @@ def beams(cases: list[Case]) -> Drawing:
         panel.plot(x, y, marker="o", color=COLOURS[number % len(COLOURS)], label=case["set"])
         for entry, px, py in zip(case["beams"], x, y, strict=True):
             panel.annotate(f"{entry['beam']}", (px, py), textcoords="offset points", xytext=(0, 5), ha="center", size=7)
-    panel.set_xscale("log")
-    panel.set_xlabel(f"µs a query (online, default engine, branching {largest}, log scale); numbers are beams")
+    _logarithmic(panel.xaxis)
+    panel.set_xlabel(f"µs a query (online, default engine, branching {largest}, log scale)")
+    panel.set_title("beside each point: its beam", size=9)
     panel.set_ylabel("precision at 1, percent")
     panel.margins(y=0.12)
     _legend(figure, panel)
@@ -168,7 +170,7 @@ def rivals(cases: list[Case]) -> Drawing:
                 row.append(found[0] if found else np.nan)
             bars[kind] = row
         _groups(panel, bars, sets)
-        panel.set_yscale("log")
+        _logarithmic(panel.yaxis)
         panel.axhline(1, color="black", linewidth=0.8)
         panel.set_title(f"branching {branching}")
     panels[0].set_ylabel("times as fast as the rival\n(same weights, one thread, log scale)")
@@ -192,6 +194,14 @@ def _groups(panel: Any, bars: dict[str, list[float]], names: list[str]) -> None:
 def _sets_below(panel: Any, names: list[str]) -> None:
     panel.set_xticks(range(len(names)), names, rotation=25, ha="right", size=8)
     panel.tick_params(axis="x", length=0)
+
+
+def _logarithmic(axis: Any) -> None:
+    """A log scale with plain numbers: 1, 2, 5, 10, 20 …"""
+    axis.axes.set_yscale("log") if axis.axis_name == "y" else axis.axes.set_xscale("log")
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def _panels(count: int, width: float, height: float = 3.6) -> tuple[Drawing, Any]:
