@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import re
 import resource
 import signal
 import stat
@@ -214,3 +215,20 @@ def test_a_pipe_or_a_device_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(bw.FormatError, match="not a regular file"):
         small_model().save(tmp_path / "pipe")
     assert (tmp_path / "pipe").is_fifo()
+
+
+def test_huge_memory_begins_a_page_and_may_be_given_huge_ones() -> None:
+    room = store.huge_memory(5 << 20)
+    address = np.frombuffer(room, np.uint8).ctypes.data
+    assert len(room) == 5 << 20
+    assert address % store.HUGE_PAGE == 0
+    switch = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not switch.exists() or "[never]" in switch.read_text():
+        pytest.skip("this system gives no huge pages")
+    here = eligible = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if span := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            here = int(span[1], 16) <= address < int(span[2], 16)
+        elif here and line.startswith("THPeligible:"):
+            eligible = line.split()[1] == "1"
+    assert eligible

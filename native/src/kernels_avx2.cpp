@@ -7,15 +7,15 @@
 namespace beamwood {
 namespace {
 
-// For each byte of a mask: where lane l takes its weight from (how many bits are set below l); lanes without a bit have
-// the sign bit set, so that the same entry blanks them.
-constexpr std::array<std::array<std::uint32_t, 8>, 256> spread_table() {
-  std::array<std::array<std::uint32_t, 8>, 256> table{};
+// For each byte of a mask: where lane l takes its weight from (how many bits are set below l); lanes without a bit are
+// negative, so that the same entry blanks them.
+constexpr std::array<std::array<std::int8_t, 8>, 256> spread_table() {
+  std::array<std::array<std::int8_t, 8>, 256> table{};
   for (unsigned byte = 0; byte < 256; ++byte) {
-    std::uint32_t below = 0;
+    int below = 0;
     for (unsigned lane = 0; lane < 8; ++lane) {
       const bool here = (byte >> lane) & 1;
-      table[byte][lane] = (below & 7) | (here ? 0 : 0x80000000u);
+      table[byte][lane] = static_cast<std::int8_t>(here ? below : -1);
       below += here;
     }
   }
@@ -24,7 +24,7 @@ constexpr std::array<std::array<std::uint32_t, 8>, 256> spread_table() {
 alignas(64) constexpr auto kSpread = spread_table();
 
 // Eight weights from `packed` on, each in the lane of its bit, zeros between them.
-template <WeightKind kind> inline __m256 spread_weights(const std::uint8_t* packed, std::uint32_t byte, __m256 scale) {
+template <WeightKind kind> inline __m256 spread_weights(const std::uint8_t* packed, std::uint64_t byte, __m256 scale) {
   __m256 weights;
   if constexpr (kind == WeightKind::u8) {
     const __m128i codes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(packed));
@@ -34,34 +34,33 @@ template <WeightKind kind> inline __m256 spread_weights(const std::uint8_t* pack
   } else {
     weights = _mm256_loadu_ps(reinterpret_cast<const float*>(packed));
   }
-  const __m256i from = _mm256_load_si256(reinterpret_cast<const __m256i*>(kSpread[byte].data()));
+  const __m256i from = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kSpread[byte].data())));
   return _mm256_blendv_ps(_mm256_permutevar8x32_ps(weights, from), _mm256_setzero_ps(), _mm256_castsi256_ps(from));
 }
 
 template <WeightKind kind, int lanes>
 inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t masks,
                                       float scale, const Placed* rows, std::uint32_t count, float* z) noexcept {
-  constexpr int bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
+  constexpr std::uint64_t bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
   const __m256 scales = _mm256_set1_ps(scale);
   __m256 sum[lanes];
   for (int g = 0; g < lanes; ++g) sum[g] = _mm256_setzero_ps();
-  std::int64_t read = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint64_t at = rows[i].offset;
-    if (at >= word_count) return -1;
-    const std::uint32_t* record = words + at;
-    const std::uint32_t mask = *record;
+  std::uint64_t read = std::uint64_t{masks} * count;
+  for (const Placed* row = rows; row != rows + count; ++row) {
+    if (row->offset >= word_count) return -1;
+    const std::uint32_t* record = words + row->offset;
+    const std::uint64_t mask = *record;
     const auto* packed = reinterpret_cast<const std::uint8_t*>(record + masks);
-    const __m256 value = _mm256_set1_ps(rows[i].value);
-    for (int g = 0; g < lanes; ++g) {
-      const std::uint32_t byte = (mask >> (8 * g)) & 255;
-      sum[g] = _mm256_add_ps(sum[g], _mm256_mul_ps(value, spread_weights<kind>(packed, byte, scales)));
-      packed += bytes * std::popcount(byte);
+    const __m256 value = _mm256_set1_ps(row->value);
+    for (int g = 0; g < lanes; ++g) { // where a group's weights begin does not wait for the group before
+      const std::uint64_t below = bytes * static_cast<std::uint64_t>(_mm_popcnt_u64(mask & ((1ull << 8 * g) - 1)));
+      const __m256 weights = spread_weights<kind>(packed + below, mask >> (8 * g) & 255, scales);
+      sum[g] = _mm256_add_ps(sum[g], _mm256_mul_ps(value, weights));
     }
-    read += static_cast<std::int64_t>(masks + weight_words(kind, static_cast<std::uint64_t>(std::popcount(mask))));
+    read += weight_words(kind, static_cast<std::uint64_t>(_mm_popcnt_u64(mask)));
   }
   for (int g = 0; g < lanes; ++g) _mm256_storeu_ps(z + 8 * g, sum[g]);
-  return read;
+  return static_cast<std::int64_t>(read);
 }
 
 template <WeightKind kind>
@@ -72,7 +71,8 @@ inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::ui
   const auto* packed = reinterpret_cast<const std::uint8_t*>(weights) + bytes * nth;
   for (int g = 0; g < 4; ++g) {
     const std::uint32_t byte = (mask >> (8 * g)) & 255;
-    const int before = std::popcount(mask & ((1u << (8 * g)) - 1)); // not one after the other: no count waits for another
+    const int before =
+        std::popcount(mask & ((1u << (8 * g)) - 1)); // not one after the other: no count waits for another
     const __m256 product = _mm256_mul_ps(values, spread_weights<kind>(packed + bytes * before, byte, scales));
     _mm256_storeu_ps(z + 8 * g, _mm256_add_ps(_mm256_loadu_ps(z + 8 * g), product));
   }
@@ -82,6 +82,6 @@ inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::ui
 
 } // namespace
 
-const Kernels kAvx2Kernels = {"avx2", accumulate, activate_all, reaching};
+const Kernels kAvx2Kernels = {"avx2", accumulate, activate_all, reaching, rank};
 
 } // namespace beamwood

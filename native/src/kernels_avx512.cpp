@@ -62,6 +62,6 @@ inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::ui
 
 } // namespace
 
-const Kernels kAvx512Kernels = {"avx512", accumulate, activate_all, reaching};
+const Kernels kAvx512Kernels = {"avx512", accumulate, activate_all, reaching, rank};
 
 } // namespace beamwood

@@ -70,6 +70,29 @@ TEST(every_instruction_set_gives_the_plain_sum) {
   }
 }
 
+TEST(every_instruction_set_ranks_scores_by_the_one_order) {
+  Random random;
+  for (int round = 0; round < 400; ++round) {
+    const std::uint32_t width = 1 + static_cast<std::uint32_t>(round) % kMaskWidth;
+    float scores[kMaskWidth];
+    for (float& score : scores) {
+      const float few = static_cast<float>(random.between(0, 4)) - 2.0f; // many are equal
+      score = random.chance(0.5)    ? few + 0.0f
+              : random.chance(0.05) ? std::numeric_limits<float>::quiet_NaN()
+              : random.chance(0.05) ? -std::numeric_limits<float>::infinity()
+                                    : random.number() + 0.0f;
+    }
+    std::vector<Key> wanted;
+    for (std::uint32_t i = 0; i < width; ++i) wanted.push_back(key_of(scores[i], i));
+    std::sort(wanted.begin(), wanted.end());
+    for (const Isa isa : isas_here()) {
+      std::uint8_t order[kMaskWidth];
+      kernels_for(isa)->rank(scores, width, order);
+      for (std::uint32_t i = 0; i < width; ++i) CHECK(order[i] == id_of(wanted[i]));
+    }
+  }
+}
+
 TEST(the_widest_chunk_sums_like_any_other) {
   Random random;
   const OneChunk one(random, kMaxWidth, 4, 0.3);

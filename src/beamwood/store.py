@@ -25,13 +25,14 @@ from beamwood.errors import FormatError, SettingsError
 Array = npt.NDArray[Any]
 
 FORMAT_VERSION = 2
-REQUIRED = ["threads-1"]  # what a reader of our files must know
+REQUIRED = ["threads-2"]  # what a reader of our files must know
 KNOWN_FEATURES = frozenset(
-    {"chunk-1", "threads-1", "compact-1", "discount-1", "unit-rows-1"}
+    {"chunk-1", "threads-1", "threads-2", "compact-1", "discount-1", "unit-rows-1"}
 )  # what this version can read
 ALIGNMENT = 64
 RESERVED = 1 << 16  # bytes that a file written piece by piece keeps free for its header
 MAX_HEADER = 100_000_000  # safetensors' own limit
+HUGE_PAGE = 2 << 20
 _ZERO_HASH = "0" * 16
 _DTYPES = {
     "U8": np.uint8,
@@ -204,17 +205,25 @@ def contents(path: Path, memory: str) -> Any:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if memory == "read":
             return file.read()
-        copy = mmap.mmap(-1, size)
-        with contextlib.suppress(OSError, AttributeError):  # a kernel without huge pages: plain ones do
-            copy.madvise(mmap.MADV_HUGEPAGE)
-        with memoryview(copy) as view:
-            done = 0
-            while done < size:
-                got = file.readinto(view[done : done + (1 << 26)])
-                if not got:
-                    raise FormatError(f"{path} became shorter while it was read. {_ADVICE}")
-                done += got
-        return copy
+        copy = huge_memory(size)
+        done = 0
+        while done < size:
+            got = file.readinto(copy[done : done + (1 << 26)])
+            if not got:
+                raise FormatError(f"{path} became shorter while it was read. {_ADVICE}")
+            done += got
+        return copy.toreadonly()
+
+
+def huge_memory(size: int) -> memoryview:
+    """Room for so many bytes in huge pages, where the system gives them: whole ones, from the first byte on."""
+    # Private memory: systems commonly give huge pages to it alone, not to what processes may share.
+    pages = -(-size // HUGE_PAGE) + 1
+    room = mmap.mmap(-1, pages * HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with contextlib.suppress(OSError, AttributeError):  # a kernel without huge pages: plain ones do
+        room.madvise(mmap.MADV_HUGEPAGE)
+    begin = -np.frombuffer(room, np.uint8).ctypes.data % HUGE_PAGE
+    return memoryview(room)[begin : begin + size]
 
 
 def read_header(buffer: Array, path: Path) -> tuple[dict[str, Any], int]:

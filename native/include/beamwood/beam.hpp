@@ -92,8 +92,7 @@ private:
     for (std::size_t at = 0; at < queries.size() && sound; at += kSlice) {
       const auto slice = queries.subspan(at, std::min(kSlice, queries.size() - at));
       const Tree& tree = forest.trees[0];
-      const bool ordered = slice.size() > kRun && tree.layers.size() > 2 &&
-                           tree.layers[0].shape.label.empty();
+      const bool ordered = slice.size() > kRun && tree.layers.size() > 2 && tree.layers[0].shape.label.empty();
       sound = (!ordered || order_by_top(forest, slice, options, workers)) &&
               walk_slice(forest, slice, options, workers, ordered, labels + at * options.k, scores + at * options.k);
     }
@@ -108,8 +107,9 @@ private:
     beams_.resize(std::max(beams_.size(), queries.size()));
     order_.resize(queries.size());
     std::atomic<bool> sound{true};
-    parallel_for(workers, (queries.size() + kRun - 1) / kRun, [&](std::size_t task, unsigned worker) {
-      for (std::size_t q = task * kRun; q < std::min(queries.size(), (task + 1) * kRun); ++q) {
+    const std::size_t run = run_length(queries.size(), workers);
+    parallel_for(workers, (queries.size() + run - 1) / run, [&](std::size_t task, unsigned worker) {
+      for (std::size_t q = task * run; q < std::min(queries.size(), (task + 1) * run); ++q) {
         if (!walks_[worker].top_layer(forest, queries[q], options.beam, kernels, beams_[q])) sound = false;
         const auto& best = beams_[q];
         const std::uint64_t first = best.empty() ? 0 : id_of(best[0]), second = best.size() < 2 ? 0 : id_of(best[1]);
@@ -125,11 +125,12 @@ private:
     const Kernels& kernels = *kernels_for(options.isa);
     const bool alone = forest.trees.size() == 1, hopeful = options.bound && Hope::applies(forest);
     std::atomic<bool> sound{true};
-    parallel_for(workers, (queries.size() + kRun - 1) / kRun, [&](std::size_t task, unsigned worker) {
+    const std::size_t run = run_length(queries.size(), workers);
+    parallel_for(workers, (queries.size() + run - 1) / run, [&](std::size_t task, unsigned worker) {
       std::vector<Answer> answers;
       TopK& best = rankers_[worker];
       Hope& hope = hopes_[worker];
-      for (std::size_t i = task * kRun; i < std::min(queries.size(), (task + 1) * kRun) && sound; ++i) {
+      for (std::size_t i = task * run; i < std::min(queries.size(), (task + 1) * run) && sound; ++i) {
         const std::size_t q = ordered ? static_cast<std::uint32_t>(order_[i]) : i;
         best.reset(options.k);
         answers.clear();
@@ -315,12 +316,19 @@ private:
     return true;
   }
 
-  static constexpr std::size_t kRun = 64;         // queries a task
+  struct alignas(kApart) Ranker : TopK {};
+
+  // Queries a task: neighbours share what is in the cache, but all workers should end at the same time.
+  static std::size_t run_length(std::size_t queries, const Workers& workers) {
+    return workers.threads == 1 ? kRun : std::clamp<std::size_t>(queries / (32 * workers.threads), 4, kRun);
+  }
+
+  static constexpr std::size_t kRun = 64;         // queries a task, at most
   static constexpr std::size_t kSlice = 1u << 16; // queries put in order together (threaded)
 
   LayerEvaluator evaluator_;
   std::vector<BlockRunner> runners_;
-  std::vector<TopK> rankers_; // a worker
+  std::vector<Ranker> rankers_; // a worker
   std::vector<ThreadedWalk> walks_;
   std::vector<Hope> hopes_; // a worker
   std::vector<std::vector<Key>> beams_;

@@ -14,6 +14,7 @@
 #include "beamwood/match_dense.hpp"
 #include "beamwood/match_hash.hpp"
 #include "beamwood/match_march.hpp"
+#include "beamwood/parallel.hpp"
 #include "beamwood/score.hpp"
 
 namespace beamwood {
@@ -36,7 +37,7 @@ struct Work {
 };
 
 // Scratch memory of one worker. Grows to what is needed and is kept from call to call.
-class BlockRunner {
+class alignas(kApart) BlockRunner {
 public:
   Work work;
 

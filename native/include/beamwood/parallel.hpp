@@ -48,6 +48,9 @@ public:
   FloatMode& operator=(const FloatMode&) = delete;
 };
 
+// What two workers write to lies this far apart, or each would wait for the other's cache line (processors fetch pairs).
+inline constexpr std::size_t kApart = 128;
+
 // Thrown out of a call whose caller asked to stop (Ctrl-C).
 struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }

@@ -1,4 +1,4 @@
-// Rows in, scores of all siblings of a chunk out: the two inner loops, one table of them for each instruction set.
+// Rows in, scores of all siblings of a chunk out: the inner loops, one table of them for each instruction set.
 //
 // The law of one sum: each sibling's sum starts at +0 and adds value * weight for rising feature id, in float32, the
 // product rounded before it is added; the bias comes last. SIMD runs across siblings, never across features. Where a
@@ -31,6 +31,10 @@ struct Kernels {
 
   // A bit for each of up to 32 siblings whose z (with its bias, which may be null) is not below `lowest`.
   std::uint32_t (*reaching)(const float* z, const float* bias, std::uint32_t width, float lowest) noexcept;
+
+  // Up to 32 scores (never -0) in, their places in the order of order.hpp out: falling, equal ones by place, NaN last.
+  // Both arrays have room for 32.
+  void (*rank)(const float* scores, std::uint32_t width, std::uint8_t* order) noexcept;
 };
 
 // The scores of a node's children from their sums: every search comes through here, so that what a node hands down to

@@ -18,11 +18,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
+#include "beamwood/csr.hpp"
 #include "beamwood/record.hpp"
 #include "beamwood/tree.hpp"
 
@@ -43,7 +45,6 @@ struct ThreadedWeights {
   std::span<const std::uint32_t> root; // top layer only: for each feature the offset of its record, or kNoRow
   WeightKind kind = WeightKind::f32;
   std::span<const float> scale; // of bytes: one a chunk
-  bool lists = false;           // see WeightCode
 
   // False when the offsets leave the array.
   bool at(std::uint32_t parent, ThreadedChunk& out) const noexcept {
@@ -52,7 +53,7 @@ struct ThreadedWeights {
     out = {words.data() + begin,
            end - begin,
            (start[parent] & 1) != 0,
-           {kind, kind == WeightKind::u8 ? scale[parent] : 1.0f, lists}};
+           {kind, kind == WeightKind::u8 ? scale[parent] : 1.0f}};
     return true;
   }
 };
@@ -105,9 +106,10 @@ struct Place {
   const std::uint64_t size = set + form.words(m) + weight_words(chunk.code.kind, n);
   if (at + size + offset_words(chunk.narrow, m) > chunk.word_count) return kNoRow;
   const Place place = form.bits(m) ? place_in_bitmap(record + set, child) : place_in_list(record + set, m, child);
-  const std::uint64_t i = place.there ? place.nth : 0; // a bitmap of more bits than it says leads nowhere
+  const bool there = place.there && place.nth < m; // a bitmap of more bits than it says leads nowhere
+  const std::uint64_t i = there ? place.nth : 0;
   const std::uint32_t found = chunk.narrow ? half_word(record + size, i) : record[size + i];
-  return place.there && i < m ? found : kNoRow;
+  return there ? found : kNoRow;
 }
 
 // The row's place in the chunk of one child, or kNoRow when that chunk does not have the feature.
@@ -123,24 +125,77 @@ struct Place {
     const std::uint32_t place = chunk.narrow ? half_word(offsets, i) : offsets[i];
     return mask & bit ? place : kNoRow;
   }
-  return follow_wide(chunk, at, SetForm(width, chunk.code.lists), child);
+  return follow_wide(chunk, at, SetForm(width), child);
 }
 
 // Calls for a record that will be read soon.
-inline void call_for(const ThreadedChunk& chunk, std::uint32_t at) noexcept {
+[[gnu::always_inline]] inline void call_for(const ThreadedChunk& chunk, std::uint32_t at) noexcept {
   const std::uint32_t* const record = chunk.words + at;
   __builtin_prefetch(record);
   __builtin_prefetch(record + 16);
 }
 
-// See follow_all: the loop of wide chunks, written out so that nothing in it is asked twice.
+// The rows of a query in some chunks, list behind list, in memory that grows and is kept.
+struct RowLists {
+  std::vector<Placed> rows;
+  std::size_t used = 0;
+
+  // Where a list of up to `count` rows may be written; what is kept of it is added to `used`.
+  Placed* room(std::size_t count) {
+    if (rows.size() < used + count) rows.resize(2 * (used + count));
+    return rows.data() + used;
+  }
+  const Placed* at(std::size_t begin) const noexcept { return rows.data() + begin; }
+};
+
+// The features of a query in, its rows in the root's chunk out; their records are called for. Returns how many; `out` has
+// room for all, and one more.
+inline std::size_t root_rows(const ThreadedWeights& top, const Query& query, const ThreadedChunk& chunk,
+                             Placed* out) noexcept {
+  const Placed* const first = out;
+  for (std::uint32_t i = 0; i < query.count; ++i) {
+    const std::uint32_t at = top.root[query.feature[i]];
+    const bool there = at != kNoRow;
+    *out = {at, query.value[i]};
+    call_for(chunk, at & (0u - std::uint32_t{there}));
+    out += there;
+  }
+  return static_cast<std::size_t>(out - first);
+}
+
+// Rows of a chunk with masks, as `follow_all`. Whether a row goes on cannot be foreseen, so that no branch asks for it:
+// a wrong guess would be found out only when the record has come from memory, and all that was begun behind it is lost.
+template <class Offset, WeightKind kind>
+inline std::size_t follow_masked(const ThreadedChunk& parent, std::uint32_t child, const Placed* rows,
+                                 std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
+  const Placed* const first = out;
+  const std::uint32_t* const words = parent.words;
+  const std::uint64_t word_count = parent.word_count;
+  const ThreadedChunk to = chunk;
+  const std::uint32_t below = (1u << child) - 1;
+  for (const Placed* row = rows; row != rows + count; ++row) {
+    if (row->offset >= word_count) continue; // the sums of a damaged chunk have failed before
+    const std::uint32_t* const record = words + row->offset;
+    const std::uint32_t mask = record[1], there = mask >> child & 1;
+    const auto nth = static_cast<std::uint32_t>(std::popcount(mask & below));
+    const std::uint32_t* const offsets =
+        record + 2 + weight_words(kind, static_cast<std::uint64_t>(std::popcount(record[0])));
+    const std::uint32_t place = reinterpret_cast<const Offset*>(offsets)[nth];
+    *out = {place, row->value};
+    call_for(to, place & (0u - there));
+    out += there;
+  }
+  return static_cast<std::size_t>(out - first);
+}
+
+// Rows of a wide chunk, as `follow_all`.
 inline std::size_t follow_all_wide(const ThreadedChunk parent, const SetForm form, const std::uint32_t child,
                                    const Placed* const rows, const std::size_t count, const ThreadedChunk chunk,
                                    Placed* const out) noexcept {
   std::size_t found = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const Placed row = rows[i];
-    if (row.offset >= parent.word_count) continue;
+    if (row.offset >= parent.word_count) continue; // the sums of a damaged chunk have failed before
     const std::uint32_t at = follow_wide(parent, row.offset, form, child), there = at != kNoRow;
     out[found] = {at, row.value};
     call_for(chunk, at & (0u - there));
@@ -150,27 +205,21 @@ inline std::size_t follow_all_wide(const ThreadedChunk parent, const SetForm for
 }
 
 // The rows of a query in a parent's chunk in, those of them that go on in one child's chunk out; their records are
-// called for. Returns how many; `out` has room for all.
+// called for. Returns how many; `out` has room for all, and one more.
 inline std::size_t follow_all(const ThreadedChunk& parent, std::uint32_t width, std::uint32_t child, const Placed* rows,
                               std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
-  const auto each = [&](auto&& place_of) {
-    const Placed* const first = out;
-    for (const Placed* row = rows; row != rows + count; ++row) {
-      const std::uint32_t at = place_of(row->offset);
-      const bool there = at != kNoRow;
-      *out = {at, row->value};
-      call_for(chunk, there ? at : 0);
-      out += there;
-    }
-    return static_cast<std::size_t>(out - first);
+  const auto masked = [&]<WeightKind kind>() {
+    return parent.narrow ? follow_masked<std::uint16_t, kind>(parent, child, rows, count, chunk, out)
+                         : follow_masked<std::uint32_t, kind>(parent, child, rows, count, chunk, out);
   };
-  // One loop a form of record, so that none asks for the form in it.
-  ThreadedChunk known = parent;
-  if (width > kMaskWidth) return follow_all_wide(known, SetForm(width, parent.code.lists), child, rows, count, chunk, out);
-  known.narrow = true;
-  if (parent.narrow) return each([&](std::uint32_t at) { return follow(known, at, kMaskWidth, child); });
-  known.narrow = false;
-  return each([&](std::uint32_t at) { return follow(known, at, kMaskWidth, child); });
+  if (width <= kMaskWidth) {
+    switch (parent.code.kind) {
+    case WeightKind::f32: return masked.template operator()<WeightKind::f32>();
+    case WeightKind::f16: return masked.template operator()<WeightKind::f16>();
+    case WeightKind::u8: return masked.template operator()<WeightKind::u8>();
+    }
+  }
+  return follow_all_wide(parent, SetForm(width), child, rows, count, chunk, out);
 }
 
 } // namespace beamwood

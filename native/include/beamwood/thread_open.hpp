@@ -26,7 +26,7 @@ public:
     if (layers_.size() < tree.layers.size()) layers_.resize(tree.layers.size());
     for (Layer& layer : layers_) {
       layer.opened.clear();
-      layer.rows.clear();
+      layer.rows.used = 0;
     }
     query_ = &query;
   }
@@ -40,10 +40,10 @@ public:
     if (node >= layer.shape.parents() || !layer.shape.children(node, open.siblings) ||
         !layer.threads.at(node, open.chunk))
       return false;
-    open.rows_begin = here.rows.size();
+    open.rows_begin = here.rows.used;
     if (l == 0) from_root(layer, open, here.rows);
     else if (!from_parent(layers_[l - 1], parent, node, open, here.rows)) return false;
-    open.rows_end = here.rows.size();
+    open.rows_end = here.rows.used;
     number = static_cast<std::uint32_t>(here.opened.size());
     here.opened.push_back(open);
     return true;
@@ -60,7 +60,7 @@ public:
     const std::uint32_t masks = l + 1 == tree.layers.size() ? 1 : 2;
     const std::int64_t words =
         kernels.accumulate(open.chunk.words, open.chunk.word_count, open.siblings.width, masks, open.chunk.code,
-                           layers_[l].rows.data() + open.rows_begin, count, sums_.data());
+                           layers_[l].rows.at(open.rows_begin), count, sums_.data());
     if (words < 0) return nullptr;
     work += {1, count, static_cast<std::uint64_t>(words) * 4};
     return sums_.data();
@@ -69,28 +69,22 @@ public:
 private:
   struct Layer {
     std::vector<Opened> opened;
-    std::vector<Placed> rows;
+    RowLists rows;
   };
 
-  void from_root(const TreeLayer& top, const Opened& open, std::vector<Placed>& rows) const {
-    for (std::uint32_t i = 0; i < query_->count; ++i) {
-      const std::uint32_t at = top.threads.root[query_->feature[i]];
-      if (at == kNoRow) continue;
-      rows.push_back({at, query_->value[i]});
-      call_for(open.chunk, at);
-    }
+  void from_root(const TreeLayer& top, const Opened& open, RowLists& rows) const {
+    rows.used += root_rows(top.threads, *query_, open.chunk, rows.room(query_->count + 1));
   }
 
   static bool from_parent(const Layer& above, std::uint32_t parent, std::uint32_t node, const Opened& open,
-                          std::vector<Placed>& rows) {
+                          RowLists& rows) {
     const Opened& from = above.opened[parent];
     const std::uint32_t child = node - from.siblings.begin;
     if (child >= from.siblings.width) return false;
     if (open.chunk.word_count == 0) return true;
-    const std::size_t begin = rows.size(), count = from.rows_end - from.rows_begin;
-    rows.resize(begin + count);
-    rows.resize(begin + follow_all(from.chunk, from.siblings.width, child, above.rows.data() + from.rows_begin, count,
-                                   open.chunk, rows.data() + begin));
+    const std::size_t count = from.rows_end - from.rows_begin;
+    rows.used += follow_all(from.chunk, from.siblings.width, child, above.rows.at(from.rows_begin), count, open.chunk,
+                            rows.room(count + 1));
     return true;
   }
 

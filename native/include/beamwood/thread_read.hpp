@@ -93,7 +93,7 @@ private:
       Siblings siblings;
       const auto p = static_cast<std::uint32_t>(parent);
       const auto row = [&](const ThreadedChunk& chunk, std::uint32_t f, std::uint32_t at) {
-        return each_child(chunk.words + at, siblings.width, chunk.code.lists,
+        return each_child(chunk.words + at, siblings.width,
                           [&](std::uint32_t child) { visit(siblings.begin + child, f); });
       };
       if (!shape.children(p, siblings) || !above.each_row(p, siblings.width, row)) sound = false;
@@ -102,15 +102,14 @@ private:
   }
 
   // Calls visit(child) for every child whose chunk goes on with the row of this record.
-  template <class Visit>
-  static bool each_child(const std::uint32_t* record, std::uint32_t width, bool lists, Visit&& visit) {
+  template <class Visit> static bool each_child(const std::uint32_t* record, std::uint32_t width, Visit&& visit) {
     if (width <= kMaskWidth) {
       if (width < kMaskWidth && record[1] >> width != 0) return false;
       for (std::uint32_t mask = record[1]; mask != 0; mask &= mask - 1)
         visit(static_cast<std::uint32_t>(std::countr_zero(mask)));
       return true;
     }
-    const SetForm form(width, lists);
+    const SetForm form(width);
     return each_sibling_of(form, record + 1 + form.words(*record & 0xffffu), *record >> 16, width, visit);
   }
 

@@ -8,6 +8,7 @@
 // filter, children that it does not enter are left out where children are scored.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,7 +21,7 @@
 
 namespace beamwood {
 
-class ThreadedWalk {
+class alignas(kApart) ThreadedWalk {
 public:
   Work work;
 
@@ -31,8 +32,8 @@ public:
            const Kernels& kernels, std::vector<Answer>& answers, TopK* best, const Filter* filter = nullptr,
            std::span<const Key> top = {}, Hope* hope = nullptr) {
     const Tree& tree = forest.trees[t];
-    filter_ = filter, tree_ = t, hope_ = hope;
-    start(forest, tree.layers[0], query);
+    filter_ = filter, hope_ = hope, tree_ = t;
+    start(forest, query);
     for (std::size_t l = 0; l < tree.layers.size(); ++l) {
       const TreeLayer* above = l == 0 ? nullptr : &tree.layers[l - 1];
       const bool last = l + 1 == tree.layers.size();
@@ -47,7 +48,7 @@ public:
         if (!walk_layer(forest, layer, above, last, bar, kernels, answers, best)) return false;
       }
       if (last) return true;
-      next_beam();
+      next_beam(tree.layers[l + 1]);
     }
     return true;
   }
@@ -57,7 +58,7 @@ public:
                  std::vector<Key>& keys) {
     const Tree& tree = forest.trees[0];
     filter_ = nullptr, hope_ = nullptr, tree_ = layer_ = 0;
-    start(forest, tree.layers[0], query);
+    start(forest, query);
     ranker_.reset(beam);
     if (!walk_layer(forest, tree.layers[0], nullptr, false, nullptr, kernels, none_, nullptr)) return false;
     keys = ranker_.ranked();
@@ -66,7 +67,6 @@ public:
 
 private:
   static constexpr std::size_t kShortList = 48, kFewParents = 16;
-  static constexpr double kAny = -std::numeric_limits<double>::infinity(); // no sum is too low
 
   struct Open {
     std::uint32_t node;
@@ -76,14 +76,11 @@ private:
     std::size_t rows_begin = 0, rows_end = 0;
   };
 
-  void start(const Forest& forest, const TreeLayer& top, const Query& query) {
-    rows_.clear();
+  void start(const Forest& forest, const Query& query) {
+    query_ = &query;
+    rows_.used = 0;
     above_.clear();
     open_.assign(1, {0, forest.activation.root_score()});
-    for (std::uint32_t i = 0; i < query.count; ++i) {
-      const std::uint32_t at = top.threads.root[query.feature[i]];
-      if (at != kNoRow) rows_.push_back({at, query.value[i]});
-    }
   }
 
   bool walk_layer(const Forest& forest, const TreeLayer& layer, const TreeLayer* above, bool last, TopK* bar,
@@ -116,22 +113,29 @@ private:
     if (open.node >= layer.shape.parents() || !layer.shape.children(open.node, open.siblings) ||
         !layer.threads.at(open.node, open.chunk))
       return false;
+    call_for_siblings(layer.shape.bias, open.siblings);
+    call_for_siblings(layer.shape.label, open.siblings);
+    open.rows_begin = open.rows_end = rows_.used;
     if (!above) {
-      open.rows_end = rows_.size();
-      for (const Placed& row : rows_) call_for(open.chunk, row.offset);
-      return true;
+      open.rows_end += root_rows(layer.threads, *query_, open.chunk, rows_.room(query_->count + 1));
+    } else if (open.chunk.word_count != 0) {
+      const Open& parent = parent_of(open.node);
+      const std::size_t count = parent.rows_end - parent.rows_begin;
+      const std::uint32_t child = open.node - parent.siblings.begin;
+      if (child >= parent.siblings.width) return false;
+      open.rows_end += follow_all(parent.chunk, parent.siblings.width, child, rows_above_.at(parent.rows_begin), count,
+                                  open.chunk, rows_.room(count + 1));
     }
-    const Open& parent = parent_of(open.node);
-    open.rows_begin = open.rows_end = rows_.size();
-    if (open.chunk.word_count == 0) return true;
-    const std::size_t count = parent.rows_end - parent.rows_begin;
-    const std::uint32_t child = open.node - parent.siblings.begin;
-    if (child >= parent.siblings.width) return false;
-    rows_.resize(open.rows_begin + count);
-    open.rows_end += follow_all(parent.chunk, parent.siblings.width, child, rows_above_.data() + parent.rows_begin,
-                                count, open.chunk, rows_.data() + open.rows_begin);
-    rows_.resize(open.rows_end);
+    rows_.used = open.rows_end;
     return true;
+  }
+
+  // Calls for what stands beside the children: their biases or labels.
+  template <class Number>
+  static void call_for_siblings(std::span<const Number> numbers, const Siblings& siblings) noexcept {
+    if (numbers.empty()) return;
+    __builtin_prefetch(numbers.data() + siblings.begin);
+    __builtin_prefetch(numbers.data() + siblings.begin + siblings.width / 2);
   }
 
   // The same for all nodes at once, parent by parent: a record is read once for all of its children that are opened.
@@ -146,22 +150,23 @@ private:
       children_.clear();
       for (Open& open : open_) {
         if (open.node - begin >= width) continue;
-        open.rows_begin = open.rows_end = rows_.size();
-        rows_.resize(rows_.size() + count + 1); // + 1: a row that does not go on is written and taken back
+        open.rows_begin = open.rows_end = rows_.used;
+        rows_.room(count + 1); // + 1: a row that does not go on is written and taken back
+        rows_.used += count + 1;
         if (open.chunk.word_count != 0) children_.push_back(&open);
       }
-      if (width > kMaskWidth) { // a record's children are found one by one anyhow
+      if (width > kMaskWidth) { // a record's children are looked for one by one anyhow
         for (Open* const open : children_)
-          open->rows_end += follow_all(parent.chunk, width, open->node - begin, rows_above_.data() + parent.rows_begin,
-                                       count, open->chunk, rows_.data() + open->rows_begin);
+          open->rows_end += follow_all(parent.chunk, width, open->node - begin, rows_above_.at(parent.rows_begin),
+                                       count, open->chunk, rows_.rows.data() + open->rows_begin);
         continue;
       }
       for (std::size_t i = 0; i < count; ++i) {
-        const Placed row = rows_above_[parent.rows_begin + i];
+        const Placed row = rows_above_.rows[parent.rows_begin + i];
         for (Open* const open : children_) {
           const std::uint32_t at = follow(parent.chunk, row.offset, width, open->node - begin);
           const bool there = at != kNoRow;
-          rows_[open->rows_end] = {at, row.value};
+          rows_.rows[open->rows_end] = {at, row.value};
           call_for(open->chunk, there ? at : 0);
           open->rows_end += there;
         }
@@ -171,10 +176,11 @@ private:
   }
 
   const Open& parent_of(std::uint32_t node) const noexcept {
-    if (by_child_.empty()) {
-      std::size_t i = 0;
-      while (i + 1 < above_.size() && node - above_[i].siblings.begin >= above_[i].siblings.width) ++i;
-      return above_[i];
+    if (by_child_.empty()) { // which one it is cannot be foreseen: all are looked at
+      std::size_t found = 0;
+      for (std::size_t i = 0; i < above_.size(); ++i)
+        found = node - above_[i].siblings.begin < above_[i].siblings.width ? i : found;
+      return above_[found];
     }
     const auto after = std::upper_bound(by_child_.begin(), by_child_.end(), std::uint64_t{node} << 32 | 0xffffffffu);
     return above_[static_cast<std::uint32_t>(*(after - 1))];
@@ -186,23 +192,76 @@ private:
     bias_ = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + open.siblings.begin;
     const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
     const std::int64_t words = kernels.accumulate(open.chunk.words, open.chunk.word_count, open.siblings.width, masks,
-                                                  open.chunk.code, rows_.data() + open.rows_begin, count, sums_.data());
+                                                  open.chunk.code, rows_.at(open.rows_begin), count, sums_.data());
     if (words < 0) return false;
     work += {1, count, static_cast<std::uint64_t>(words) * 4};
     return true;
   }
 
-  // Scores the children of a node and offers them. Once the bar is up few children can pass it, and which those are is
-  // seen from their sums: only they are activated.
+  // Scores the children of a node and offers them. False: a label does not exist.
   bool score(const Forest& forest, const TreeLayer& layer, const Open& open, bool last, TopK* bar,
              const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
-    const std::uint32_t width = open.siblings.width;
+    bool sound = true;
     const bool hopeful = hope_ && !layer.shape.label.empty();
     if (hopeful) hope_->keep(layer.shape, open.siblings, open.score, sums_.data());
-    bool sound = true;
-    const auto take = [&](std::uint32_t c, float score) {
-      sound = sound && offer(forest, layer, open.siblings.begin + c, score, last, answers, best);
+    if (layer.shape.label.empty() && !last) {
+      each_hopeful(forest, layer, open, last, bar, kernels,
+                   [&](std::uint32_t c, float score) { ranker_.offer(key_of(score, open.siblings.begin + c)); });
+    } else {
+      each_hopeful(forest, layer, open, last, bar, kernels, [&](std::uint32_t c, float score) {
+        sound = sound && offer(forest, layer, open.siblings.begin + c, score, last, answers, best);
+      });
+    }
+    if (bar) bar->tighten();
+    if (hopeful) hope_->raise();
+    return sound;
+  }
+
+  // Where there is a bar for nodes and another for labels, or the chunk is wide: gathers the children that may pass
+  // theirs, in child_, and their sums with their biases, in few_. False: no bar is up.
+  bool gather(const Forest& forest, const TreeLayer& layer, const Open& open, bool last, const TopK* bar,
+              const Kernels& kernels, std::uint32_t& few) noexcept {
+    const auto lowest = [&](Key key, bool leaf) {
+      if (key == kWorstKey) return -std::numeric_limits<float>::infinity();
+      return static_cast<float>(lowest_z(forest.activation, open.score, score_of(key), leaf));
     };
+    const bool mixed = !bar && !last; // nodes and labels
+    const float label = lowest(bar ? bar->bar() : hope_->bar(), last || mixed);
+    const float node = mixed ? lowest(ranker_.bar(), false) : label;
+    few = 0;
+    if (std::isinf(label)) return false;
+    for (std::uint32_t at = 0; at < open.siblings.width; at += kMaskWidth) {
+      const Siblings some{open.siblings.begin + at, std::min(kMaskWidth, open.siblings.width - at)};
+      const float* const bias = bias_ ? bias_ + at : nullptr;
+      std::uint32_t mask = kernels.reaching(sums_.data() + at, bias, some.width, label);
+      if (mixed) {
+        const std::uint32_t inner = layer.shape.inner(some);
+        if (inner != 0) mask = (mask & ~inner) | (kernels.reaching(sums_.data() + at, bias, some.width, node) & inner);
+      }
+      if (filter_) mask &= filter_->siblings(tree_, layer_, some);
+      for (; mask != 0; mask &= mask - 1) {
+        const std::uint32_t c = at + static_cast<std::uint32_t>(std::countr_zero(mask));
+        child_[few] = c;
+        few_[few++] = bias_ ? sums_[c] + bias_[c] : sums_[c];
+      }
+    }
+    return true;
+  }
+
+  // Calls take(child, score) for the children that may pass the bar, or for all when there is none. Once the bar is up
+  // few can, and which those are is seen from their sums: only they are activated. Before, the best come first, so that
+  // whoever stands behind one that did not pass need not be taken.
+  template <class Take>
+  void each_hopeful(const Forest& forest, const TreeLayer& layer, const Open& open, bool last, TopK* bar,
+                    const Kernels& kernels, Take&& take) {
+    const std::uint32_t width = open.siblings.width;
+    std::uint32_t few = 0;
+    const bool wide = bar && width > kMaskWidth, hopeful = hope_ && !bar && !layer.shape.label.empty();
+    if ((wide || hopeful) && gather(forest, layer, open, last, bar, kernels, few)) {
+      kernels.activate(forest.activation, few_.data(), nullptr, few, open.score, scores_.data());
+      for (std::uint32_t i = 0; i < few; ++i) take(child_[i], scores_[i]);
+      return;
+    }
     if (bar && bar->bar() != kWorstKey && width <= kMaskWidth) {
       const double lowest = lowest_z(forest.activation, open.score, score_of(bar->bar()), last);
       std::uint32_t mask = kernels.reaching(sums_.data(), bias_, width, static_cast<float>(lowest));
@@ -212,55 +271,24 @@ private:
         const float z = bias_ ? sums_[c] + bias_[c] : sums_[c];
         take(c, combine(forest.activation.path, open.score, activate(forest.activation, z)));
       }
-    } else if ((hopeful || (bar && width > kMaskWidth)) && reach_of(forest, open.score, last, bar, hopeful) > kAny) {
-      const auto lowest = static_cast<float>(reach_of(forest, open.score, last, bar, hopeful));
-      const std::uint32_t few = gather(open.siblings, kernels, lowest);
-      kernels.activate(forest.activation, few_.data(), nullptr, few, open.score, scores_.data());
-      for (std::uint32_t i = 0; i < few; ++i) take(child_[i], scores_[i]);
+      return;
+    }
+    scores_of_children(kernels, forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
+    if (filter_) {
+      filter_->each(tree_, layer_, open.siblings, [&](std::uint32_t c) { take(c, scores_[c]); });
+    } else if (bar && width <= kMaskWidth && forest.activation.path != Path::log_exp) {
+      kernels.rank(scores_.data(), width, order_.data());
+      for (std::uint32_t i = 0; i < width && key_of(scores_[order_[i]], 0) < bar->bar(); ++i)
+        take(order_[i], scores_[order_[i]]);
     } else {
-      scores_of_children(kernels, forest.activation, sums_.data(), bias_, width, open.score, scores_.data());
-      if (filter_) filter_->each(tree_, layer_, open.siblings, [&](std::uint32_t c) { take(c, scores_[c]); });
-      else
-        for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
+      for (std::uint32_t c = 0; c < width; ++c) take(c, scores_[c]);
     }
-    if (bar) bar->tighten();
-    if (hopeful) hope_->raise();
-    return sound;
-  }
-
-  // The lowest sum (with its bias) that lifts a child to a bar that matters in this layer, or kAny.
-  double reach_of(const Forest& forest, float parent, bool last, const TopK* bar, bool hopeful) const noexcept {
-    const auto lowest = [&](Key key, bool leaf) {
-      return key == kWorstKey ? kAny : lowest_z(forest.activation, parent, score_of(key), leaf);
-    };
-    if (!hopeful) return lowest(bar->bar(), last);
-    const double label = lowest(hope_->bar(), true);
-    return last ? label : std::min(label, lowest(ranker_.bar(), false));
-  }
-
-  // The children whose sums are not below `lowest`, and these sums with their biases, side by side.
-  std::uint32_t gather(const Siblings& siblings, const Kernels& kernels, float lowest) noexcept {
-    std::uint32_t few = 0;
-    for (std::uint32_t at = 0; at < siblings.width; at += kMaskWidth) {
-      const std::uint32_t width = std::min(kMaskWidth, siblings.width - at);
-      std::uint32_t mask = kernels.reaching(sums_.data() + at, bias_ ? bias_ + at : nullptr, width, lowest);
-      if (filter_) mask &= filter_->siblings(tree_, layer_, {siblings.begin + at, width});
-      for (; mask != 0; mask &= mask - 1) {
-        const std::uint32_t c = at + static_cast<std::uint32_t>(std::countr_zero(mask));
-        child_[few] = c;
-        few_[few++] = bias_ ? sums_[c] + bias_[c] : sums_[c];
-      }
-    }
-    return few;
   }
 
   // Inner nodes compete for the next beam, labels go to the answers. False: the label does not exist.
   bool offer(const Forest& forest, const TreeLayer& layer, std::uint32_t node, float score, bool last,
              std::vector<Answer>& answers, TopK* best) {
-    if (layer.shape.label.empty()) {
-      if (!last) ranker_.offer(key_of(score, node));
-      return !last;
-    }
+    if (layer.shape.label.empty()) return false; // the last layer
     const float shown = leaf_score(forest.activation.path, score);
     if (last && best && key_of(shown, 0) >= best->bar()) return true; // most fall here, before their label is read
     const std::uint32_t label = layer.shape.label[node];
@@ -276,10 +304,10 @@ private:
   }
 
   // The best candidates become the nodes to open, best first; this layer's rows become those above.
-  void next_beam() {
+  void next_beam(const TreeLayer& below) {
     above_.swap(open_);
-    rows_above_.swap(rows_);
-    rows_.clear();
+    std::swap(rows_above_, rows_);
+    rows_.used = 0;
     by_child_.clear();
     if (above_.size() > kFewParents) {
       for (std::size_t i = 0; i < above_.size(); ++i)
@@ -287,16 +315,23 @@ private:
       std::sort(by_child_.begin(), by_child_.end());
     }
     open_.clear();
-    for (const Key key : ranker_.ranked()) open_.push_back({id_of(key), score_of(key)});
+    for (const Key key : ranker_.ranked()) {
+      const std::uint32_t node = id_of(key);
+      open_.push_back({node, score_of(key)});
+      __builtin_prefetch(below.shape.child_start.data() + node);
+      __builtin_prefetch(below.threads.start.data() + node);
+    }
   }
 
   std::vector<Open> open_, above_;
-  std::vector<Placed> rows_, rows_above_;
+  RowLists rows_, rows_above_;
   std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_, rising; empty when those are few
   std::vector<float> sums_, scores_, few_;
   std::vector<std::uint32_t> child_; // whose sums are in few_
+  std::array<std::uint8_t, kMaskWidth> order_{};
   std::vector<Open*> children_; // of one parent
   const float* bias_ = nullptr; // of the node whose children are being scored
+  const Query* query_ = nullptr;
   const Filter* filter_ = nullptr;
   Hope* hope_ = nullptr;
   std::size_t tree_ = 0, layer_ = 0;
