@@ -55,6 +55,7 @@ void bind_filter(nb::module_& m);
 void bind_explain(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_search(nb::module_& m);
+void bind_serving(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_clustering(nb::module_& m);
 void bind_readers(nb::module_& m);

@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
   bind_training(m);
   bind_text(m);
   bind_search(m);
+  bind_serving(m);
   bind_clustering(m);
   bind_readers(m);
 }

@@ -153,9 +153,13 @@ class Searcher:
     def search_json(
         self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int, filter: Any, least: float
     ) -> Any:
-        """The same with the hits that score at least `least` as JSON, in bytes."""
+        """(fault, fields of JSON, native nanoseconds): the same with the hits that score at least `least`."""
         wanted = (k, beam, self._matcher, self._isa, self._bound, filter, least)
         return self._sound(_core.search_json, vectorizer, text, keys, names, *wanted)
+
+    def native_parts(self, vectorizer: Any, keys: Any, names: Any) -> tuple[Any, ...]:
+        """What native code needs to search texts by itself."""
+        return self.forest, vectorizer, keys, names, self._matcher, self._isa, self._bound
 
     def _sound(self, call: Any, *arguments: Any) -> Any:
         try:

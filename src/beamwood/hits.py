@@ -31,12 +31,13 @@ class Hits(list[Hit]):
         return super().__repr__() if self or self.known_terms else "[] (no known words)"
 
 
-class JsonHits(NamedTuple):
-    """The hits of one text as a JSON list of objects with label, key, name and score; a score that is not finite is
-    null."""
+class JsonAnswer(NamedTuple):
+    """An answer as the fields of a JSON object without its braces, and the nanoseconds that the engine took for it.
 
-    json: bytes
-    known_terms: int
+    Of a search: `hits`, a list of objects with label, key, name and score (null: not finite), and `known_terms`.
+    """
+
+    fields: bytes
     nanoseconds: int
 
 

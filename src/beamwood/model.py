@@ -29,7 +29,7 @@ from beamwood.engine import (
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, mean_score
 from beamwood.filters import Filter, make_filter
-from beamwood.hits import Hits, JsonHits, checked_text, hits_above
+from beamwood.hits import Hits, JsonAnswer, checked_text, hits_above
 from beamwood.layers import Layer
 from beamwood.reference import unit_length
 from beamwood.rows import as_csr, is_sparse
@@ -331,16 +331,20 @@ class Model:
 
     def search_json(
         self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None, filter: Filter | None = None
-    ) -> JsonHits:
-        """The hits of search as a JSON list, in bytes: what a server sends on, without a Python object a hit."""
+    ) -> JsonAnswer:
+        """The hits of search as JSON, in bytes: what a server sends on, without a Python object a hit."""
         fitted = self._fitted_text()
         native = None if filter is None else self._own(filter)
         least = -np.inf if min_score is None else min_score
         strings = (self._native_keys, self._native_names)
-        _, known, nanoseconds, hits = self._searcher.search_json(
+        _, fields, nanoseconds = self._searcher.search_json(
             checked_text(text), fitted.vectorizer, *strings, positive(k, "k"), positive(beam, "beam"), native, least
         )
-        return JsonHits(hits, known, nanoseconds)
+        return JsonAnswer(fields, nanoseconds)
+
+    def native_parts(self) -> tuple[Any, ...]:
+        """What native code needs to search texts by itself: the server's quick way, without Python in between."""
+        return self._searcher.native_parts(self._fitted_text().vectorizer, self._native_keys, self._native_names)
 
     def search_many(
         self,

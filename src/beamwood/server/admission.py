@@ -4,7 +4,7 @@ The law: a question is let in only if it is expected to begin within `queue_ms`,
 however many come. What is expected is the work let in and not yet done, by the time such work has been taking.
 One question may always wait behind one that runs: short queues keep engines busy, long ones only add delay.
 
-A question that is known to take less time than handing it over does (`_SHORT`) is answered where it is.
+A question that is known to take less time than handing it over does (`Prices.short`) is answered where it is.
 """
 
 from __future__ import annotations
@@ -17,14 +17,10 @@ from collections.abc import Callable, Hashable
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+from beamwood import _core
 from beamwood.server.metrics import Row
 from beamwood.server.options import ServeOptions
 from beamwood.server.replies import Refusal
-
-_NEW_PRICE = 1_000_000.0  # nanoseconds a query, before one of its kind was timed
-_SHORT = 150_000.0  # nanoseconds; handing over and back costs about as much when the event loop is busy
-_DEARER, _CHEAPER, _MUCH_CHEAPER = 1.04, 1 / 1.04, 0.75  # steps of a price; the first one of a kind is often too high
-_PRICES_AT_MOST = 1024
 
 
 class Done(NamedTuple):
@@ -41,7 +37,7 @@ class Ticket:
     __slots__ = ("admitted", "future", "kind", "price", "result", "rows", "work")
 
     def __init__(
-        self, work: Callable[[], Any], kind: Hashable, rows: int, price: float, future: asyncio.Future[Done]
+        self, work: Callable[[], Any], kind: int, rows: int, price: float, future: asyncio.Future[Done]
     ) -> None:
         self.work, self.kind, self.rows, self.price, self.future = work, kind, rows, price, future
         self.admitted = time.perf_counter_ns()
@@ -58,7 +54,8 @@ class Desk:
         self._deadline = int(options.timeout_ms * 1e6)
         self._retry_after = max(1, round(options.queue_ms / 1000))
         self._inside, self._owed = 0, 0.0  # questions let in and not done; the nanoseconds they are expected to take
-        self._prices: dict[Hashable, float] = {}
+        self.prices = _core.Prices()  # of one query of each kind of question
+        self._numbers: dict[Hashable, int] = {}  # of the kinds
         self._todo: SimpleQueue[Ticket | None] = SimpleQueue()
         self._done: deque[Ticket] = deque()
         self._told = False
@@ -70,32 +67,45 @@ class Desk:
 
         kind: questions that take about the same time for each of their rows.
         """
-        price = self._prices.get(kind, _NEW_PRICE) * rows
-        if price < _SHORT:
-            return self._answer_here(work, kind, rows)
+        answered = self.ask_here(work, kind, rows)
+        if answered is not None:
+            return answered
         if self._inside >= 2 * self._threads and (
             self._inside >= self._most + self._threads or self._owed > self._patience * self._threads
         ):
             message = "The server has as much work as it can do soon. Ask again later."
             raise Refusal(503, "busy", message, retry_after=self._retry_after)
-        ticket = Ticket(work, kind, rows, price, self._loop.create_future())
+        number = self.number_of(kind)
+        price = self.prices.of(number) * rows
+        ticket = Ticket(work, number, rows, price, self._loop.create_future())
         self._inside += 1
         self._owed += price
         self._row.set("queued", max(0, self._inside - self._threads))
         self._todo.put(ticket)
         return await ticket.future
 
+    def ask_here(self, work: Callable[[], Any], kind: Hashable, rows: int = 1) -> Done | None:
+        """The answer of a question that is known to be short; None if it is not."""
+        number = self.number_of(kind)
+        if self.prices.of(number) * rows >= _core.Prices.short:
+            return None
+        begun = time.perf_counter_ns()
+        answer = work()
+        took = time.perf_counter_ns() - begun
+        self.prices.learn(number, took / rows)
+        return Done(answer, 0, took)
+
+    def number_of(self, kind: Hashable) -> int:
+        """What prices call a kind of question."""
+        number = self._numbers.get(kind)
+        if number is None:
+            number = self._numbers[kind] = self.prices.add()
+        return number
+
     def close(self) -> None:
         """Ends the threads once the questions before this have been answered."""
         for _ in range(self._threads):
             self._todo.put(None)
-
-    def _answer_here(self, work: Callable[[], Any], kind: Hashable, rows: int) -> Done:
-        begun = time.perf_counter_ns()
-        answer = work()
-        took = time.perf_counter_ns() - begun
-        self._learn(kind, took / rows)
-        return Done(answer, 0, took)
 
     def _serve(self) -> None:
         """What an engine thread does: takes a question and answers it, on and on."""
@@ -123,7 +133,7 @@ class Desk:
             self._inside -= 1
             self._owed = self._owed - ticket.price if self._inside else 0.0
             if isinstance(ticket.result, Done):
-                self._learn(ticket.kind, ticket.result.engine / ticket.rows)
+                self.prices.learn(ticket.kind, ticket.result.engine / ticket.rows)
             if ticket.future.done():  # no one waits for it any more
                 continue
             if isinstance(ticket.result, Done):
@@ -131,15 +141,3 @@ class Desk:
             elif ticket.result is not None:
                 ticket.future.set_exception(ticket.result)
         self._row.set("queued", max(0, self._inside - self._threads))
-
-    def _learn(self, kind: Hashable, price: float) -> None:
-        """Follows the median in small steps: times that are far too long, for the machine was busy, do not move it."""
-        known = self._prices.get(kind)
-        if known is None:
-            if len(self._prices) >= _PRICES_AT_MOST:
-                self._prices.clear()
-            self._prices[kind] = price
-        else:
-            self._prices[kind] = known * (
-                _DEARER if price > known else _MUCH_CHEAPER if price < known / 2 else _CHEAPER
-            )

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import orjson
 
-from beamwood.server.answers import Answer
+from beamwood.hits import JsonAnswer
 from beamwood.server.swap import Served
 
 
@@ -31,7 +31,7 @@ def describe(served: Served) -> dict[str, Any]:
     }
 
 
-def suggest(served: Served, text: str, limit: int, threshold: float, beam: int, prefix: str) -> Answer:
+def suggest(served: Served, text: str, limit: int, threshold: float, beam: int, prefix: str) -> JsonAnswer:
     """The best labels of a text with scores in (0, 1]."""
     begun = time.perf_counter_ns()
     hits = served.model.search(text, limit, max(beam, min(limit, 100))) if text.strip() else []
@@ -42,7 +42,7 @@ def suggest(served: Served, text: str, limit: int, threshold: float, beam: int, 
         if score > 0.0 and score >= threshold:
             uri = prefix + quote(hit.key, safe="") if prefix else hit.key
             results.append({"uri": uri, "label": hit.name, "notation": None, "score": score})
-    return Answer(b'"results":' + orjson.dumps(results), took)
+    return JsonAnswer(b'"results":' + orjson.dumps(results), took)
 
 
 def as_probability(score: float, path: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import orjson
@@ -13,20 +13,25 @@ import scipy.sparse as sp
 
 import beamwood as bw
 from beamwood.errors import DataError
-from beamwood.hits import Hit
+from beamwood.hits import Hit, JsonAnswer
 from beamwood.server.replies import Refusal
 from beamwood.server.schema import Question, wrong
 from beamwood.server.swap import Served
 
 
-class Answer(NamedTuple):
-    """The fields of a JSON object without its braces, and the nanoseconds that the engine took for them."""
+def kind_of(served: Served, question: Question) -> tuple[Any, ...]:
+    """What questions have in common that take about the same time."""
+    filtered = question.filter is not None or question.allow is not None or question.deny is not None
+    return (served.name, question.beam.bit_length(), question.exact, filtered, question.features is None)
 
-    fields: bytes
-    nanoseconds: int
+
+def content(served: Served, answer: JsonAnswer, queue: int) -> bytes:
+    """The whole of an answer that waited some nanoseconds, as JSON."""
+    tail = b',"engine_us":%.1f,"queue_us":%.1f}' % (answer.nanoseconds / 1e3, queue / 1e3)
+    return served.head + answer.fields + tail
 
 
-def search(served: Served, question: Question) -> Answer:
+def search(served: Served, question: Question) -> JsonAnswer:
     """The best labels for what is asked."""
     if question.features is not None:
         return _features(served, question)
@@ -34,7 +39,7 @@ def search(served: Served, question: Question) -> Answer:
     return _text(served, question) if question.texts is None else _texts(served, question)
 
 
-def _text(served: Served, question: Question) -> Answer:
+def _text(served: Served, question: Question) -> JsonAnswer:
     assert question.text is not None
     chosen = _filter(served, question)
     if question.exact:
@@ -42,12 +47,11 @@ def _text(served: Served, question: Question) -> Answer:
         hits = served.model.search(
             question.text, question.k, question.beam, question.min_score, exact=True, filter=chosen
         )
-        return Answer(_fields(hits, hits.known_terms), time.perf_counter_ns() - begun)
-    found = served.model.search_json(question.text, question.k, question.beam, question.min_score, chosen)
-    return Answer(b'"hits":%b,"known_terms":%d' % (found.json, found.known_terms), found.nanoseconds)
+        return JsonAnswer(_fields(hits, hits.known_terms), time.perf_counter_ns() - begun)
+    return served.model.search_json(question.text, question.k, question.beam, question.min_score, chosen)
 
 
-def _texts(served: Served, question: Question) -> Answer:
+def _texts(served: Served, question: Question) -> JsonAnswer:
     assert question.texts is not None
     chosen = _filter(served, question)
     begun = time.perf_counter_ns()
@@ -56,10 +60,10 @@ def _texts(served: Served, question: Question) -> Answer:
     )
     took = time.perf_counter_ns() - begun
     results = [{"hits": rows_of(hits), "known_terms": hits.known_terms} for hits in many]
-    return Answer(b'"results":' + orjson.dumps(results), took)
+    return JsonAnswer(b'"results":' + orjson.dumps(results), took)
 
 
-def _features(served: Served, question: Question) -> Answer:
+def _features(served: Served, question: Question) -> JsonAnswer:
     """The best labels of one row of numbers."""
     row = row_of(served.model, question.features or [])
     chosen = _filter(served, question)
@@ -72,7 +76,7 @@ def _features(served: Served, question: Question) -> Answer:
         for label, score in zip(labels[0].tolist(), scores[0].tolist(), strict=True)
         if label >= 0 and score >= least
     ]
-    return Answer(_fields(hits, row.nnz), took)
+    return JsonAnswer(_fields(hits, row.nnz), took)
 
 
 def row_of(model: bw.Model, pairs: list[tuple[int, float]]) -> Any:
@@ -105,7 +109,7 @@ def _filter(served: Served, question: Question) -> bw.Filter | None:
         raise Refusal(422, "bad-input", str(error), field="deny" if question.allow is None else "allow") from None
 
 
-def explain(served: Served, question: Question) -> Answer:
+def explain(served: Served, question: Question) -> JsonAnswer:
     """How a label came to its score for a text or a row."""
     assert question.label is not None
     query: Any = question.text
@@ -119,7 +123,7 @@ def explain(served: Served, question: Question) -> Answer:
     except DataError as error:
         raise Refusal(422, "bad-input", str(error), field="label") from None
     took = time.perf_counter_ns() - begun
-    return Answer(orjson.dumps(found.to_dict())[1:-1], took)
+    return JsonAnswer(orjson.dumps(found.to_dict())[1:-1], took)
 
 
 def _fields(hits: Iterable[Hit], known_terms: int) -> bytes:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import secrets
 import time
 import traceback
 from collections.abc import Awaitable, Callable
-from itertools import count
 from typing import Any
 
 from beamwood.errors import BeamwoodError, FormatError
 from beamwood.server.access import Gate
+from beamwood.server.direct import Direct
 from beamwood.server.log import Log
 from beamwood.server.metrics import Row
 from beamwood.server.options import ServeOptions
@@ -21,7 +19,6 @@ from beamwood.server.routes import Routes
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
-_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _OFTEN_SEEN = frozenset((b"authorization", b"content-length", b"content-type", b"origin", b"x-request-id"))
 GONE = 499  # for the log and the counts: the client went away before the answer
 
@@ -77,19 +74,20 @@ class App:
     def __init__(self, options: ServeOptions, routes: Routes, row: Row, log: Log) -> None:
         self._options, self._routes, self.row, self._log = options, routes, row, log
         self._gate = Gate(options.token, options.cors)
-        self._prefix, self._number = secrets.token_hex(6), count(1)
-        self.draining = False
+        self.direct = Direct(options, routes.desk, row, log, self._gate)
+        self.direct.show(routes.shelf.all())
+        self._draining = False
+
+    def drain(self) -> None:
+        """From now on every answer closes its connection."""
+        self._draining, self.direct.open = True, False
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """One request, from its headers to the last byte of its answer."""
         if scope["type"] != "http":
             raise RuntimeError(f"{scope['type']} is not spoken here")
         request = Request(scope, receive, self._options.max_body)
-        given = request.headers.get(b"x-request-id")
-        if given is not None and _ID.fullmatch(given):
-            request.id = given.decode()
-        else:
-            request.id = f"{self._prefix}-{next(self._number):x}"
+        request.id = self.direct.id_of(request.headers.get(b"x-request-id"))
         self.row.add("in_flight")
         route, reply = "other", None
         try:
@@ -138,7 +136,7 @@ class App:
         ]
         if self._options.cors:
             headers += self._gate.cors(request.headers.get(b"origin"))
-        if self.draining:
+        if self._draining:
             headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         await send({"type": "http.response.body", "body": reply.body})
@@ -152,15 +150,6 @@ class App:
         return Reply(204, b"", headers=allowed)
 
     def _note(self, request: Request, route: str, status: int) -> None:
-        took = (time.perf_counter_ns() - request.begun) / 1e6
-        fields = {
-            "time": time.time(),
-            "event": "request",
-            "id": request.id,
-            "method": request.method,
-            "route": route,
-            "status": status,
-            "ms": took,
-            **request.log,
-        }
-        self._log.request(fields)
+        took = round((time.perf_counter_ns() - request.begun) / 1e6, 3)
+        fields = {"id": request.id, "method": request.method, "route": route, "status": status, "ms": took}
+        self._log.request(status, {**fields, **request.log})

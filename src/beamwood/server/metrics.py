@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import mmap
 import os
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from beamwood import _core
 
 ROUTES = (
     "/v1/search", "/v1/explain", "/v1/models", "/v1/labels/{id}", "/v1/projects", "/v1/projects/{id}",
@@ -34,9 +37,6 @@ _HELP = {
     "beamwood_workers": ("gauge", "Workers by the version of the model they serve."),
 }
 _SINGLES = ("in_flight", "queued", "connections", "rows", "swaps", "refused", "ready")
-
-
-_SUM = len(BOUNDS) + 1  # where a histogram keeps the sum of what it counted
 
 
 def _layout(models: int) -> dict[str, int]:
@@ -156,8 +156,8 @@ class Row:
             for i, route in enumerate(ROUTES)
             for j, status in enumerate(STATUSES)
         }
-        self._queue, self._engine, self._total = (self._at[f"seconds/{stage}"] for stage in STAGES)
-        self._beam, self._rows = self._at["beam"], self._at["rows"]
+        self.searches = _core.SearchCounts(np.asarray(self.cells), self._places(), BOUNDS, BEAMS)
+        self.searched = self.searches.add  # counts a search: nanoseconds in queue, engine and all; beam; queries
         for name in ("in_flight", "connections", "queued", "ready"):  # left over from a worker that was killed
             self.set(name, 0.0)
 
@@ -179,16 +179,10 @@ class Row:
         at = self._requests.get((route, status))
         self.cells[at if at is not None else self._requests["other", 500]] += 1.0
 
-    def searched(self, queue: float, engine: float, total: float, beam: int, rows: int) -> None:
-        """Counts one search: its seconds in each stage, its beam and its queries."""
-        cells = self.cells
-        for at, seconds in ((self._queue, queue), (self._engine, engine), (self._total, total)):
-            cells[at + bisect_left(BOUNDS, seconds)] += 1.0
-            cells[at + _SUM] += seconds
-        at = self._beam
-        cells[at + bisect_left(BEAMS, beam)] += 1.0
-        cells[at + len(BEAMS) + 1] += beam
-        cells[self._rows] += rows
+    def _places(self) -> list[int]:
+        """Where native code counts a search and its answer."""
+        cells = [*(f"seconds/{stage}" for stage in STAGES), "beam", "rows"]
+        return [*(self._at[cell] for cell in cells), self._requests["/v1/search", 200]]
 
 
 def _halves(version: str) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+from beamwood.hits import JsonAnswer
 from beamwood.server import annif, answers, openapi, page
 from beamwood.server.admission import Desk, Done
 from beamwood.server.metrics import Row
@@ -26,7 +27,7 @@ class Routes:
     """What the server answers to."""
 
     def __init__(self, options: ServeOptions, shelf: Shelf, desk: Desk, row: Row, reload: Reload) -> None:
-        self._options, self._shelf, self._desk, self._row = options, shelf, desk, row
+        self._options, self.shelf, self.desk, self._row = options, shelf, desk, row
         self._reload, self._reader = reload, Reader(options)
         self.ready = True
         self._fixed: dict[str, dict[str, Handler]] = {
@@ -77,42 +78,40 @@ class Routes:
         return await self._search(request, self._reader.search_query(request.query))
 
     async def _search(self, request: Request, question: Question) -> Reply:
-        served = self._shelf.get(question.model)
+        served = self.shelf.get(question.model)
         if self._options.log_queries:
             request.log["query"] = question.text or question.texts
-        filtered = question.filter is not None or question.allow is not None or question.deny is not None
-        kind = (served.name, question.beam.bit_length(), question.exact, filtered, question.features is None)
-        done = await self._desk.ask(lambda: answers.search(served, question), kind, question.rows)
+        kind = answers.kind_of(served, question)
+        done = await self.desk.ask(lambda: answers.search(served, question), kind, question.rows)
         return self._finished(request, served, question, done)
 
     async def explain(self, request: Request) -> Reply:
         """How a label came to its score."""
         question = self._reader.explain(await request.body())
-        served = self._shelf.get(question.model)
+        served = self.shelf.get(question.model)
         if self._options.log_queries:
             request.log["query"] = question.text
-        done = await self._desk.ask(lambda: answers.explain(served, question), (served.name, "explain"))
+        done = await self.desk.ask(lambda: answers.explain(served, question), (served.name, "explain"))
         return self._finished(request, served, question, done)
 
     def _finished(self, request: Request, served: Served, question: Question, done: Done) -> Reply:
-        answer: answers.Answer = done.answer
+        answer: JsonAnswer = done.answer
         queue, engine = done.queue, answer.nanoseconds
         total = time.perf_counter_ns() - request.begun
-        self._row.searched(queue / 1e9, engine / 1e9, total / 1e9, question.beam, question.rows)
-        request.log = {**request.log, "model": served.name, "queue_ms": queue / 1e6, "engine_ms": engine / 1e6}
-        tail = b',"engine_us":%.1f,"queue_us":%.1f}' % (engine / 1e3, queue / 1e3)
-        return Reply(200, served.head + answer.fields + tail)
+        self._row.searched(queue, engine, total, question.beam, question.rows)
+        request.log |= {"model": served.name, "queue_ms": round(queue / 1e6, 3), "engine_ms": round(engine / 1e6, 3)}
+        return Reply(200, answers.content(served, answer, queue))
 
     # --- what there is -----------------------------------------------------------------------------------------------
 
     async def models(self, request: Request) -> Reply:
         """All models."""
-        return as_json({"models": [served.description for served in self._shelf.all()]})
+        return as_json({"models": [served.description for served in self.shelf.all()]})
 
     async def label(self, request: Request) -> Reply:
         """One label by its number."""
         name = parse_qs(request.query.decode("utf-8", "replace")).get("model", [None])[0]
-        served = self._shelf.get(name)
+        served = self.shelf.get(name)
         digits = request.path.rpartition("/")[2]
         if not (digits.isascii() and digits.isdecimal()) or len(digits) > 12 or int(digits) >= served.model.n_labels:
             raise Refusal(
@@ -128,21 +127,21 @@ class Routes:
 
     async def projects(self, request: Request) -> Reply:
         """All models as Annif's projects."""
-        return as_json({"projects": [annif.describe(served) for served in self._shelf.all()]})
+        return as_json({"projects": [annif.describe(served) for served in self.shelf.all()]})
 
     async def project(self, request: Request) -> Reply:
         """One of them."""
-        return as_json(annif.describe(self._shelf.get(request.path.split("/")[3])))
+        return as_json(annif.describe(self.shelf.get(request.path.split("/")[3])))
 
     async def suggest(self, request: Request) -> Reply:
         """Suggestions for a text."""
         if request.headers.get(b"content-type", b"").startswith(b"multipart/"):
             raise Refusal(415, "form-wanted", "Send the fields as application/x-www-form-urlencoded.", close=True)
         text, limit, threshold = self._reader.suggest(await request.body())
-        served = self._shelf.get(request.path.split("/")[3])
+        served = self.shelf.get(request.path.split("/")[3])
         prefix, beam = self._options.uri_prefix, self._options.beam
         question = Question(served.name, limit, beam, text=text)
-        done = await self._desk.ask(
+        done = await self.desk.ask(
             lambda: annif.suggest(served, text, limit, threshold, beam, prefix), (served.name, "suggest")
         )
         self._finished(request, served, question, done)

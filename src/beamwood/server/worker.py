@@ -21,10 +21,11 @@ from typing import Any
 import orjson
 import uvicorn
 import uvloop
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from beamwood.server.admission import Desk
 from beamwood.server.app import App
+from beamwood.server.connection import Connection
 from beamwood.server.log import Log
 from beamwood.server.metrics import Metrics, Row
 from beamwood.server.options import ServeOptions
@@ -32,78 +33,11 @@ from beamwood.server.replies import Refusal
 from beamwood.server.routes import Routes
 from beamwood.server.swap import BadModel, Served, Shelf
 
-_LONGEST_HEAD = 64 * 1024
 _ACCEPT_SECONDS = 0.15  # how long a worker that stops still takes connections that are in the queue
 _LINGER_SECONDS = 0.5  # how long it waits for the next request of open connections, to close them with its answer
 _STEP_BACK_SECONDS = 0.002  # for another worker to take a connection
 _NO_ROOM_SECONDS = 0.1
 _SWAP_SECONDS = 60.0
-
-
-class PatientProtocol(HttpToolsProtocol):
-    """One connection. Knows since when a request has been arriving, so that a sweep can end what takes too long."""
-
-    max_connections = 10_000
-    app: App
-
-    def connection_made(self, transport: Any) -> None:
-        """Takes the connection, unless there are too many."""
-        super().connection_made(transport)
-        self.app.row.set("connections", len(self.connections))
-        self.receiving: float | None = self.loop.time()
-        self._in_head, self._head = True, 0
-        if len(self.connections) > self.max_connections:
-            self.refuse(Refusal(503, "too-many-connections", "Ask again later.", retry_after=1))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The end of it."""
-        super().connection_lost(exc)
-        self.app.row.set("connections", len(self.connections))
-
-    def data_received(self, data: bytes) -> None:
-        """Some bytes of a request."""
-        if self._in_head:
-            self._head += len(data)
-        super().data_received(data)
-        if self._in_head and self._head > _LONGEST_HEAD and not self.transport.is_closing():
-            self.refuse(Refusal(431, "head-too-large", f"The head of a request may have {_LONGEST_HEAD:,} bytes."))
-
-    def on_message_begin(self) -> None:
-        """The first byte of a request."""
-        self.receiving = self.loop.time()
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        """The end of its head."""
-        self._in_head, self._head = False, 0
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        """Its last byte."""
-        self.receiving, self._in_head = None, True
-        super().on_message_complete()
-
-    def too_slow(self) -> None:
-        """Ends a connection whose request has been arriving for too long."""
-        begun = not self._in_head or self._head > 0
-        if not begun or (self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete):
-            self.transport.close()
-            return
-        if not self._in_head:
-            self.scope["beamwood.slow"] = True  # type: ignore[typeddict-unknown-key]  # for the application's log
-        self.refuse(Refusal(408, "too-slow", "The request did not arrive in time."))
-
-    def send_400_response(self, msg: str) -> None:
-        """What is not HTTP."""
-        self.refuse(Refusal(400, "bad-http", "This is not a request in HTTP/1.1."))
-
-    def refuse(self, refusal: Refusal) -> None:
-        """An answer that needs no application, and the end of the connection."""
-        reply = refusal.reply("")
-        head = [STATUS_LINE[reply.status], b"content-type: application/json\r\nconnection: close\r\n"]
-        head += [b"%b: %b\r\n" % pair for pair in reply.headers]
-        self.transport.write(b"".join((*head, b"content-length: %d\r\n\r\n" % len(reply.body), reply.body)))
-        self.transport.close()
 
 
 class Server(uvicorn.Server):
@@ -153,8 +87,8 @@ class Server(uvicorn.Server):
         if self._listener.fileno() >= 0:
             self._loop.add_reader(self._listener, self._take)
 
-    def _protocol(self) -> PatientProtocol:
-        return PatientProtocol(self.config, self.server_state, self.lifespan.state, self._loop)
+    def _protocol(self) -> Connection:
+        return Connection(self.config, self.server_state, self.lifespan.state, self._loop)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -163,11 +97,10 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second."""
+        done = await super().on_tick(counter)
         if counter % 10 == 0:
-            self._worker.sweep(self.server_state.connections)
-        if os.getppid() != self._worker.boss:
-            return True
-        return await super().on_tick(counter)
+            self._worker.each_second(self.server_state)
+        return done or os.getppid() != self._worker.boss
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Takes what is in the queue, answers all of it, closes connections with an answer, then stops."""
@@ -215,12 +148,13 @@ class Worker:
         self._log.event("worker stopped", pid=os.getpid())
         self._log.close()
 
-    def sweep(self, connections: set[Any]) -> None:
-        """Ends connections whose request takes too long to arrive."""
-        latest = asyncio.get_running_loop().time() - self._options.read_timeout_ms / 1e3
-        for connection in list(connections):
-            if connection.receiving is not None and connection.receiving < latest:
-                connection.too_slow()
+    def each_second(self, state: ServerState) -> None:
+        """Ends connections whose request takes too long to arrive, or does not come; tells the time."""
+        self._app.direct.set_headers(state.default_headers)
+        now = asyncio.get_running_loop().time()
+        slow, idle = now - self._options.read_timeout_ms / 1e3, now - self._options.keep_alive_s
+        for connection in list(state.connections):
+            connection.sweep(slow, idle)  # type: ignore[union-attr]  # all are ours
 
     def has_more_connections(self, mine: int) -> bool:
         """Whether another worker has clearly fewer."""
@@ -228,7 +162,8 @@ class Worker:
 
     def drain(self) -> None:
         """From now on every answer closes its connection."""
-        self._app.draining, self._routes.ready = True, False
+        self._app.drain()
+        self._routes.ready = False
 
     async def reload(self) -> dict[str, Any]:
         """Swaps here, then in the other workers; the answer comes when all of them serve the new files."""
@@ -264,6 +199,7 @@ class Worker:
                     "The log says what is wrong with it."
                 ) from None  # fmt: skip
             swapped = self._shelf.put(fresh)
+            self._app.direct.show(fresh.values())
             self._row.add("swaps", swapped)
             self._show_versions()
             self._log.event("models read again", swapped=swapped, models={s.name: s.version for s in fresh.values()})
@@ -276,7 +212,7 @@ class Worker:
 def _config(app: App, options: ServeOptions) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=PatientProtocol,
+        http=Connection,
         ws="none",
         loop="none",
         lifespan="off",

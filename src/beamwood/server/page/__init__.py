@@ -18,6 +18,8 @@ _HEADERS = (
     (b"cache-control", b"no-cache"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),  # with the next one: a clock of microseconds for the page
+    (b"cross-origin-embedder-policy", b"require-corp"),
     (
         b"content-security-policy",
         b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -15,7 +15,7 @@ const THEMES = {
 };
 
 const $ = (id) => document.getElementById(id);
-const state = { model: null, models: [], hits: [], open: null, asked: 0, running: null, chart: null, token: sessionStorage.getItem("token") };
+const state = { model: null, models: [], hits: [], open: null, asked: 0, running: null, comparing: null, chart: null, token: sessionStorage.getItem("token") };
 
 /** An element with attributes, properties that begin with a dot, listeners that begin with "on", and children. */
 function make(tag, options = {}, ...children) {
@@ -71,9 +71,17 @@ async function ask(path, body, signal) {
   const begun = performance.now();
   const answer = await fetch(path, body ? { method: "POST", headers, body: JSON.stringify(body), signal } : { headers, signal });
   const value = await answer.json();
-  const took = (performance.now() - begun) * 1000;
+  const took = onTheWire(answer.url, begun) ?? performance.now() - begun;
   if (!answer.ok) throw new Refused(answer.status, value.error ? value.error.message : answer.statusText);
-  return { value, took };
+  return { value, took: took * 1000 };
+}
+
+/** Milliseconds from the request's first byte to the answer's last one, as the browser's network saw them: what the page
+ * itself does meanwhile, drawing above all, is no part of the call. */
+function onTheWire(url, begun) {
+  const entry = performance.getEntriesByName(url, "resource").find((found) => found.startTime >= begun - 1);
+  performance.clearResourceTimings();
+  return entry?.requestStart ? entry.responseEnd - entry.requestStart : null;
 }
 
 const question = (text, beam) => ({ text, k: HITS, beam, model: state.model.name });
@@ -82,8 +90,10 @@ const beam = () => BEAMS[Number($("beam").value)];
 async function search() {
   const text = $("query").value;
   remember(text);
-  if (state.running) state.running.abort();
-  state.running = null;
+  state.running?.abort();
+  state.comparing?.abort();
+  clearTimeout(state.chart);
+  state.running = state.comparing = null;
   if (!state.model) return;
   if (!text.trim()) return showNothing();
   const mine = ++state.asked;
@@ -126,7 +136,6 @@ function show(text, value, took) {
   }
   const first = value.hits.length ? `. First: ${value.hits[0].name}` : "";
   $("status").textContent = `${value.hits.length} hits in ${microseconds(value.engine_us)}${first}`;
-  clearTimeout(state.chart);
   $("side").hidden = !value.hits.length;
   if (value.hits.length) state.chart = setTimeout(() => compareBeams(text).catch(() => {}), 250);
 }
@@ -271,11 +280,12 @@ const weight = (row) => row.shares.reduce((sum, s) => sum + (s ? Math.abs(s.prod
 
 async function compareBeams(text) {
   const mine = state.asked;
+  const { signal } = (state.comparing = new AbortController());
   const answers = [];
   for (const width of CHART_BEAMS) {
     let best = null;
     for (let i = 0; i < 3; i++) {
-      const { value } = await ask("v1/search", question(text, width));
+      const { value } = await ask("v1/search", question(text, width), signal);
       if (mine !== state.asked) return;
       if (!best || value.engine_us < best.engine_us) best = value;
     }

@@ -1,0 +1,96 @@
+// One text to ranked labels with their keys and names, without Python: what the doors of search and serving share.
+#pragma once
+#include "forest.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "beamwood/json.hpp"
+
+// Strings by number, over a blob and offsets that may lie in a damaged file.
+struct Strings {
+  In<std::uint8_t> blob;
+  In<std::uint64_t> offsets;
+
+  bool has(std::uint64_t i) const { return i + 1 < offsets.shape(0); }
+
+  // Throws when the offsets lead outside.
+  std::string_view bytes(std::uint64_t i) const {
+    const std::uint64_t begin = offsets.data()[i], end = offsets.data()[i + 1];
+    if (begin > end || end > blob.shape(0)) throw nb::index_error("string outside its table");
+    return {reinterpret_cast<const char*>(blob.data()) + begin, end - begin};
+  }
+
+  // Bytes that are not UTF-8 are replaced.
+  nb::object at(std::uint64_t i) const {
+    const std::string_view text = bytes(i);
+    return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+  }
+};
+
+// Ranked labels as the fields of a JSON object: hits, those that score at least `least`, and known_terms.
+inline void put_hits(const std::int64_t* labels, const float* scores, std::size_t count, const Strings* keys,
+                     const Strings* names, float least, std::size_t known_terms, std::string& out) {
+  out += "\"hits\":[";
+  for (std::size_t i = 0; i < count && labels[i] >= 0; ++i) {
+    if (!(scores[i] >= least)) continue;
+    const auto label = static_cast<std::uint64_t>(labels[i]);
+    const std::string number = keys && keys->has(label) ? std::string() : std::to_string(label);
+    const std::string_view key = number.empty() ? keys->bytes(label) : std::string_view(number);
+    out += out.back() == '[' ? "{\"label\":" : ",{\"label\":";
+    beamwood::json::put_number(label, out);
+    out += ",\"key\":";
+    beamwood::json::put_string(key, out);
+    out += ",\"name\":";
+    beamwood::json::put_string(names && names->has(label) ? names->bytes(label) : key, out);
+    out += ",\"score\":";
+    beamwood::json::put_number(scores[i], out);
+    out += '}';
+  }
+  out += "],\"known_terms\":";
+  beamwood::json::put_number(std::uint64_t{known_terms}, out);
+}
+
+// What is asked of one text, but for the text.
+struct Wanted {
+  std::uint32_t k, beam;
+  int matcher, isa;
+  bool bound;
+  const beamwood::Filter* filter;
+};
+
+struct Found {
+  bool sound = true;
+  std::size_t count = 0; // of the scratch's labels and scores
+  std::uint64_t nanoseconds = 0;
+};
+
+// Text to labels and scores in the scratch. Needs no Python.
+inline Found find(PyForest& self, const beamwood::Vectorizer& vectorizer, std::string_view text, const Wanted& wanted,
+                  CallScratch& scratch) {
+  Found found;
+  const beamwood::FloatMode mode;
+  // A damaged vocabulary may name features that the forest does not have.
+  found.sound = vectorizer.transform_one(text, scratch.text, scratch.ids, scratch.values) &&
+                (scratch.ids.empty() || scratch.ids.back() < self.forest.features);
+  if (!found.sound || scratch.ids.empty()) return found;
+  if (self.forest.unit_rows)
+    beamwood::to_unit_length(scratch.values.data(), scratch.values.size(), scratch.values.data());
+  scratch.labels.resize(wanted.k);
+  scratch.scores.resize(wanted.k);
+  beamwood::SearchOptions options = options_of(wanted.k, wanted.beam, wanted.matcher, wanted.isa, wanted.bound);
+  const beamwood::Query query{scratch.ids.data(), scratch.values.data(),
+                              static_cast<std::uint32_t>(scratch.ids.size())};
+  std::int64_t* const labels = scratch.labels.data();
+  float* const scores = scratch.scores.data();
+  const auto begin = std::chrono::steady_clock::now();
+  found.sound =
+      wanted.filter
+          ? scratch.filtered.run(self.forest, *wanted.filter, {&query, 1}, options, beamwood::Workers{}, labels, scores)
+          : scratch.beam.run(self.forest, {&query, 1}, options, beamwood::Workers{}, labels, scores);
+  found.nanoseconds =
+      static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  found.count = found.sound ? wanted.k : 0;
+  return found;
+}

@@ -1,0 +1,73 @@
+"""direct.py — a plain search request in, all bytes of its answer out, on the spot, in one native call.
+
+Most requests are short searches: a task, a queue and a thread would cost more than the answer, and so would the Python
+to read, count and log it. The law: an answer from here is the one that the application (app.py) would give, counted and
+logged the same. Whatever is not plain, not short or not good gets None here and goes there, where the reason is told.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+
+from beamwood import _core
+from beamwood.server.access import Gate
+from beamwood.server.admission import Desk
+from beamwood.server.answers import kind_of
+from beamwood.server.log import Log
+from beamwood.server.metrics import Row
+from beamwood.server.options import ServeOptions
+from beamwood.server.replies import Refusal
+from beamwood.server.schema import Question
+from beamwood.server.swap import Served
+
+ROUTE = "/v1/search"
+_LONGEST = 64 * 1024  # bytes of a body that may be answered on the spot
+_ADDRESS = ROUTE.encode()
+_ASKING = _ADDRESS + b"?"
+_WIDTHS = 33  # of beams in bits
+
+
+class Direct:
+    """Answers plain requests of one worker. While it is not `open`, the application does."""
+
+    def __init__(self, options: ServeOptions, desk: Desk, row: Row, log: Log, gate: Gate) -> None:
+        self._desk, self._gate = desk, gate
+        reader = _core.QuestionReader(options.k, options.beam, options.max_k, options.max_beam)
+        self._native = _core.ShortSearches(reader, desk.prices, row.searches, log.lines, secrets.token_hex(6))
+        self.longest = min(_LONGEST, options.max_body)
+        self._guarded = options.token is not None
+        self.open = not (options.cors or options.log_queries)
+        self.id_of = self._native.id_of  # what a request is called, by the name it brought or a new one
+
+    def show(self, models: Iterable[Served]) -> None:
+        """From now on these are the models. The first one that was ever shown answers when none is named."""
+        for served in models:
+            parts = served.model.native_parts() if served.model.text is not None else ()
+            questions = [Question(None, 1, (1 << width) - 1) for width in range(_WIDTHS)]
+            kinds = [self._desk.number_of(kind_of(served, question)) for question in questions]
+            self._native.put(served.name, parts, served.head.decode(), kinds)
+
+    def set_headers(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """The headers that every answer has: the date."""
+        self._native.head = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in headers)
+
+    def answer(self, method: bytes, url: bytes, headers: list[tuple[bytes, bytes]], body: bytes) -> bytes | None:
+        """Head and body of the answer to a request whose address is_direct, or None."""
+        if not self.open or len(body) > self.longest or (self._guarded and not self._may_pass(headers)):
+            return None
+        if method == b"POST":
+            return self._native.answer(True, b"", headers, body)
+        return self._native.answer(False, url[len(_ASKING) :], headers, b"") if method == b"GET" else None
+
+    def _may_pass(self, headers: list[tuple[bytes, bytes]]) -> bool:
+        try:
+            self._gate.check(ROUTE, dict(headers).get(b"authorization"))
+        except Refusal:
+            return False
+        return True
+
+
+def is_direct(url: bytes) -> bool:
+    """Whether requests to this address may be answered on the spot."""
+    return url == _ADDRESS or (url.startswith(_ASKING) and b"#" not in url)
