@@ -633,8 +633,8 @@ def check_narrow(sections: Sections, path: str | os.PathLike[str]) -> None:
     for name, array in sections.items():
         if name.endswith("/child_start") and len(array) > 1 and np.diff(array.astype(np.int64)).max() > 32:
             raise FormatError(
-                f"{path} was written by a preview of beamwood 0.1.0 and has nodes with more than 32 children, which are "
-                "stored in another way now. Train or convert the model again."
+                f"{path} was written by a preview of beamwood 0.1.0 and has nodes with more than 32 children, which "
+                "are stored in another way now. Train or convert the model again."
             )
 
 
