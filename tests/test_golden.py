@@ -42,3 +42,8 @@ def test_the_strings_of_a_golden_file_are_found(version: str) -> None:
 def test_today_s_writer_gives_the_golden_answers() -> None:
     wanted = json.loads((GOLDEN / VERSIONS[-1] / "answers.json").read_text())
     assert make_golden.answers(make_golden.golden_model()) == wanted
+
+
+def test_a_wide_model_of_a_preview_is_refused_with_advice() -> None:
+    with pytest.raises(bw.FormatError, match=r"preview of beamwood 0\.1\.0 .* Train or convert the model again"):
+        bw.load(GOLDEN / "preview-wide.bw")

@@ -40,8 +40,9 @@ public:
     if (row_start.shape(0) != starts || word_start.shape(0) != starts || feature.shape(0) != offset.shape(0) ||
         words.shape(0) < kTailWords)
       throw nb::value_error("the arrays of a layer's chunks do not fit each other");
-    begin(ChunkSource{{view(row_start), view(word_start), view(feature), view(offset), view(words), {}}, features_},
-          child_start);
+    begin(
+        ChunkSource{{view(row_start), view(word_start), view(feature), view(offset), view(words), {}}, features_, true},
+        child_start);
     keep(row_start, word_start, feature, offset, words);
     return measure(thread_start, threads);
   }

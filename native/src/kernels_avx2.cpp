@@ -63,6 +63,21 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
   return static_cast<std::int64_t>(read);
 }
 
+template <WeightKind kind>
+inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::uint64_t nth, float value, float scale,
+                       float* z) noexcept {
+  constexpr int bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
+  const __m256 values = _mm256_set1_ps(value), scales = _mm256_set1_ps(scale);
+  const auto* packed = reinterpret_cast<const std::uint8_t*>(weights) + bytes * nth;
+  for (int g = 0; g < 4; ++g) {
+    const std::uint32_t byte = (mask >> (8 * g)) & 255;
+    const int before =
+        std::popcount(mask & ((1u << (8 * g)) - 1)); // not one after the other: no count waits for another
+    const __m256 product = _mm256_mul_ps(values, spread_weights<kind>(packed + bytes * before, byte, scales));
+    _mm256_storeu_ps(z + 8 * g, _mm256_add_ps(_mm256_loadu_ps(z + 8 * g), product));
+  }
+}
+
 #include "kernels.inc"
 
 } // namespace

@@ -44,6 +44,20 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
   return read;
 }
 
+template <WeightKind kind>
+inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::uint64_t nth, float value, float scale,
+                       float* z) noexcept {
+  constexpr int bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
+  const __m512 values = _mm512_set1_ps(value), scales = _mm512_set1_ps(scale);
+  const auto* packed = reinterpret_cast<const std::uint8_t*>(weights) + bytes * nth;
+  for (int g = 0; g < 2; ++g) {
+    const auto half = static_cast<__mmask16>(mask >> (16 * g));
+    const __m512 product = _mm512_mul_ps(values, spread_weights<kind>(packed, half, scales));
+    _mm512_storeu_ps(z + 16 * g, _mm512_add_ps(_mm512_loadu_ps(z + 16 * g), product));
+    packed += bytes * std::popcount(static_cast<std::uint32_t>(half));
+  }
+}
+
 #include "kernels.inc"
 
 } // namespace

@@ -22,6 +22,12 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
   return read;
 }
 
+template <WeightKind kind>
+inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::uint64_t nth, float value, float scale,
+                       float* z) noexcept {
+  for (; mask != 0; mask &= mask - 1) z[std::countr_zero(mask)] += value * decode({kind, scale}, weights, nth++);
+}
+
 #include "kernels.inc"
 
 } // namespace

@@ -25,6 +25,14 @@ struct Answer {
   float score;
 };
 
+// A score that a label must reach in some tree if its sum is to reach `bar`, as a key; the worst key where rounding could
+// lift a sum by too much. No score is negative.
+inline Key hope_of(float bar, std::size_t trees) noexcept {
+  if (trees > 1000 || !(bar >= 1e-30f && bar <= 1e30f)) return kWorstKey;
+  const float share = bar / static_cast<float>(trees) * 0.999f; // a sum is rounded up by some trees · 2^-24 of it at most
+  return key_of(share, 0xffffffffu);
+}
+
 namespace detail {
 
 // Labels by a few bits of theirs; it may hold more than were put in, never fewer.
@@ -50,11 +58,11 @@ inline void leave_out_hopeless(std::vector<Answer>& answers, std::size_t trees, 
     ranker.offer(key_of(a.score, a.label));
   }
   const float bar = score_of(ranker.ranked().back());
-  if (!comparable || trees > 1000 || bar < 1e-30f || bar > 1e30f) return;
-  const float hope = bar / static_cast<float>(trees) * 0.999f; // rounding can lift a sum by some trees · 2^-24 of it
+  const Key hope = hope_of(bar, trees);
+  if (!comparable || hope == kWorstKey) return;
   LabelSieve hopeful;
   for (const Answer& a : answers)
-    if (a.score >= hope) hopeful.put(a.label);
+    if (key_of(a.score, 0) <= hope) hopeful.put(a.label);
   std::erase_if(answers, [&](const Answer& a) { return !hopeful.holds(a.label); });
 }
 

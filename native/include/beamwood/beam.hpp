@@ -86,14 +86,13 @@ private:
   // for all of them first, and those that share their best nodes come one behind the other and find them in the cache.
   bool run_threaded(const Forest& forest, std::span<const Query> queries, const SearchOptions& options,
                     const Workers& workers, std::int64_t* labels, float* scores) {
-    if (walks_.size() < workers.threads) walks_.resize(workers.threads);
+    if (walks_.size() < workers.threads) walks_.resize(workers.threads), hopes_.resize(workers.threads);
     for (ThreadedWalk& walk : walks_) walk.work = {};
     bool sound = true;
     for (std::size_t at = 0; at < queries.size() && sound; at += kSlice) {
       const auto slice = queries.subspan(at, std::min(kSlice, queries.size() - at));
       const Tree& tree = forest.trees[0];
-      const bool ordered = slice.size() > kRun && forest.trees.size() == 1 && tree.layers.size() > 2 &&
-                           tree.layers[0].shape.label.empty();
+      const bool ordered = slice.size() > kRun && tree.layers.size() > 2 && tree.layers[0].shape.label.empty();
       sound = (!ordered || order_by_top(forest, slice, options, workers)) &&
               walk_slice(forest, slice, options, workers, ordered, labels + at * options.k, scores + at * options.k);
     }
@@ -124,21 +123,25 @@ private:
   bool walk_slice(const Forest& forest, std::span<const Query> queries, const SearchOptions& options,
                   const Workers& workers, bool ordered, std::int64_t* labels, float* scores) {
     const Kernels& kernels = *kernels_for(options.isa);
-    const bool alone = forest.trees.size() == 1;
+    const bool alone = forest.trees.size() == 1, hopeful = options.bound && Hope::applies(forest);
     std::atomic<bool> sound{true};
     const std::size_t run = run_length(queries.size(), workers);
     parallel_for(workers, (queries.size() + run - 1) / run, [&](std::size_t task, unsigned worker) {
       std::vector<Answer> answers;
       TopK& best = rankers_[worker];
+      Hope& hope = hopes_[worker];
       for (std::size_t i = task * run; i < std::min(queries.size(), (task + 1) * run) && sound; ++i) {
         const std::size_t q = ordered ? static_cast<std::uint32_t>(order_[i]) : i;
         best.reset(options.k);
         answers.clear();
+        if (hopeful) hope.reset(forest.trees.size(), options.k);
         for (std::size_t t = 0; t < forest.trees.size(); ++t)
           if (!walks_[worker].run(forest, t, queries[q], options.beam, options.bound, kernels, answers,
                                   alone ? &best : nullptr, nullptr,
-                                  ordered ? std::span<const Key>(beams_[q]) : std::span<const Key>()))
+                                  ordered && t == 0 ? std::span<const Key>(beams_[q]) : std::span<const Key>(),
+                                  hopeful ? &hope : nullptr))
             sound = false;
+        if (hopeful && !hope.settle(forest, kernels, answers)) sound = false;
         if (!alone) merge_trees(answers, forest.trees.size(), options.k, best);
         write_row(best, options.k, labels + q * options.k, scores + q * options.k);
       }
@@ -327,6 +330,7 @@ private:
   std::vector<BlockRunner> runners_;
   std::vector<Ranker> rankers_; // a worker
   std::vector<ThreadedWalk> walks_;
+  std::vector<Hope> hopes_; // a worker
   std::vector<std::vector<Key>> beams_;
   std::vector<TopK> kept_;        // a query: its next beam, or its answers
   std::vector<std::size_t> next_; // a query: the node of its beam to open next

@@ -50,6 +50,7 @@ struct ChunkWeights {
 struct ChunkSource {
   ChunkWeights chunks;
   std::uint32_t features; // of the model
+  bool lists = false;     // see WeightCode
 
   template <class Visit> bool each_weight(std::uint32_t parent, const Siblings& siblings, Visit&& visit) const {
     Chunk chunk;
@@ -58,7 +59,7 @@ struct ChunkSource {
     for (std::uint32_t row = 0; sound && row < chunk.support.count; ++row) {
       const std::uint32_t f = chunk.support.feature[row];
       sound = f < features && beamwood::each_weight(
-                                  chunk.words, chunk.word_count, chunk.offset[row], siblings.width, 1, {},
+                                  chunk.words, chunk.word_count, chunk.offset[row], siblings.width, 1, {.lists = lists},
                                   [&](std::uint32_t child, float w) { visit(f, child, w); });
     }
     return sound;

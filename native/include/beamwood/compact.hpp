@@ -18,6 +18,7 @@ enum class WeightKind : std::uint8_t { f32, f16, u8 };
 struct WeightCode {
   WeightKind kind = WeightKind::f32;
   float scale = 1.0f; // of bytes
+  bool lists = false; // wide records hold no bitmaps (record.hpp): chunks of files of format 1
 };
 
 // What n weights take. They lie packed, lowest first, and are filled up to a word.

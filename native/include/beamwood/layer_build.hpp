@@ -207,8 +207,9 @@ private:
         encode(code, record + masks_, nth, weight);
       } else {
         const std::uint64_t n = record[0] & 0xffffu, m = record[0] >> 16;
-        set_half_word(record + 1, nth, child);
-        encode(code, record + 1 + (n + 1) / 2 + (m + 1) / 2, nth, weight);
+        const SetForm form(siblings.width);
+        put_sibling(form, record + 1, n, nth, child);
+        encode(code, record + 1 + form.words(n) + form.words(m), nth, weight);
       }
     });
   }
@@ -224,7 +225,8 @@ private:
         record[1] |= 1u << child;
       } else {
         const std::uint64_t n = record[0] & 0xffffu, m = record[0] >> 16;
-        set_half_word(record + 1 + (n + 1) / 2, nth, child);
+        const SetForm form(siblings.width);
+        put_sibling(form, record + 1 + form.words(n), m, nth, child);
         offsets = record + record_words(siblings.width, masks_, n, m, kind_);
       }
       if (narrow) set_half_word(offsets, nth, offset);

@@ -20,6 +20,10 @@
 #include <span>
 #include <vector>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "beamwood/csr.hpp"
 #include "beamwood/record.hpp"
 #include "beamwood/tree.hpp"
@@ -65,6 +69,49 @@ inline std::uint64_t rank_of(const std::uint16_t* numbers, std::uint64_t count, 
   return static_cast<std::uint64_t>(base - numbers);
 }
 
+// Whether a child is in a set of siblings, and how many of the set come before it.
+struct Place {
+  bool there;
+  std::uint64_t nth;
+};
+
+[[gnu::always_inline]] inline Place place_in_bitmap(const std::uint32_t* set, std::uint32_t child) noexcept {
+  std::uint64_t nth = 0;
+  for (std::uint32_t word = 0; word < child / 32; ++word) nth += static_cast<unsigned>(std::popcount(set[word]));
+  const std::uint32_t mask = set[child / 32], bit = 1u << (child % 32);
+  return {(mask & bit) != 0, nth + static_cast<unsigned>(std::popcount(mask & (bit - 1)))};
+}
+
+// A short list is compared as a whole (its first eight numbers: arrays of records have words to spare at their end).
+[[gnu::always_inline]] inline Place place_in_list(const std::uint32_t* set, std::uint64_t count,
+                                                  std::uint32_t child) noexcept {
+#if defined(__SSE2__)
+  if (count <= 8) {
+    const __m128i numbers = _mm_loadu_si128(reinterpret_cast<const __m128i*>(set));
+    const __m128i equal = _mm_cmpeq_epi16(numbers, _mm_set1_epi16(static_cast<short>(child)));
+    const auto found = static_cast<std::uint32_t>(_mm_movemask_epi8(equal)) & ((1u << 2 * count) - 1);
+    return {found != 0, static_cast<unsigned>(std::countr_zero(found | 0x10000u)) / 2};
+  }
+#endif
+  const auto* const first = reinterpret_cast<const std::uint16_t*>(set);
+  const std::uint64_t nth = rank_of(first, count, child);
+  return {nth < count && first[nth] == child, nth};
+}
+
+// A row's place in the chunk of one child of a wide chunk, or kNoRow; `at` lies inside the chunk.
+[[gnu::always_inline]] inline std::uint32_t follow_wide(const ThreadedChunk& chunk, std::uint32_t at,
+                                                        const SetForm& form, std::uint32_t child) noexcept {
+  const std::uint32_t* const record = chunk.words + at;
+  const std::uint64_t n = *record & 0xffffu, m = *record >> 16, set = 1 + form.words(n);
+  const std::uint64_t size = set + form.words(m) + weight_words(chunk.code.kind, n);
+  if (at + size + offset_words(chunk.narrow, m) > chunk.word_count) return kNoRow;
+  const Place place = form.bits(m) ? place_in_bitmap(record + set, child) : place_in_list(record + set, m, child);
+  const bool there = place.there && place.nth < m; // a bitmap of more bits than it says leads nowhere
+  const std::uint64_t i = there ? place.nth : 0;
+  const std::uint32_t found = chunk.narrow ? half_word(record + size, i) : record[size + i];
+  return there ? found : kNoRow;
+}
+
 // The row's place in the chunk of one child, or kNoRow when that chunk does not have the feature.
 [[gnu::always_inline]] inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::uint32_t width,
                                                    std::uint32_t child) noexcept {
@@ -78,12 +125,7 @@ inline std::uint64_t rank_of(const std::uint16_t* numbers, std::uint64_t count, 
     const std::uint32_t place = chunk.narrow ? half_word(offsets, i) : offsets[i];
     return mask & bit ? place : kNoRow;
   }
-  const std::uint64_t n = *record & 0xffffu, m = *record >> 16, size = record_words(width, 2, n, m, chunk.code.kind);
-  if (at + size + offset_words(chunk.narrow, m) > chunk.word_count) return kNoRow;
-  const auto* const first = reinterpret_cast<const std::uint16_t*>(record + 1 + (n + 1) / 2);
-  const std::uint64_t i = rank_of(first, m, child);
-  if (i == m || first[i] != child) return kNoRow;
-  return chunk.narrow ? half_word(record + size, i) : record[size + i];
+  return follow_wide(chunk, at, SetForm(width), child);
 }
 
 // Calls for a record that will be read soon.
@@ -146,6 +188,22 @@ inline std::size_t follow_masked(const ThreadedChunk& parent, std::uint32_t chil
   return static_cast<std::size_t>(out - first);
 }
 
+// Rows of a wide chunk, as `follow_all`.
+inline std::size_t follow_all_wide(const ThreadedChunk parent, const SetForm form, const std::uint32_t child,
+                                   const Placed* const rows, const std::size_t count, const ThreadedChunk chunk,
+                                   Placed* const out) noexcept {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Placed row = rows[i];
+    if (row.offset >= parent.word_count) continue; // the sums of a damaged chunk have failed before
+    const std::uint32_t at = follow_wide(parent, row.offset, form, child), there = at != kNoRow;
+    out[found] = {at, row.value};
+    call_for(chunk, at & (0u - there));
+    found += there;
+  }
+  return found;
+}
+
 // The rows of a query in a parent's chunk in, those of them that go on in one child's chunk out; their records are
 // called for. Returns how many; `out` has room for all, and one more.
 inline std::size_t follow_all(const ThreadedChunk& parent, std::uint32_t width, std::uint32_t child, const Placed* rows,
@@ -161,15 +219,7 @@ inline std::size_t follow_all(const ThreadedChunk& parent, std::uint32_t width, 
     case WeightKind::u8: return masked.template operator()<WeightKind::u8>();
     }
   }
-  const Placed* const first = out;
-  for (const Placed* row = rows; row != rows + count; ++row) {
-    const std::uint32_t at = follow(parent, row->offset, width, child);
-    const bool there = at != kNoRow;
-    *out = {at, row->value};
-    call_for(chunk, there ? at : 0);
-    out += there;
-  }
-  return static_cast<std::size_t>(out - first);
+  return follow_all_wide(parent, SetForm(width), child, rows, count, chunk, out);
 }
 
 } // namespace beamwood

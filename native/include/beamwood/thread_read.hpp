@@ -27,7 +27,7 @@ struct ThreadSource {
     std::uint64_t at = 0;
     for (std::uint64_t row = row_start[parent]; row < row_start[parent + 1]; ++row) {
       if (at >= chunk.word_count) return false;
-      const std::uint64_t words = size_of_record(chunk.words + at, width, masks, chunk.code.kind, chunk.narrow).words;
+      const std::uint64_t words = size_of_record(chunk.words + at, width, masks, chunk.code, chunk.narrow).words;
       if (at + words > chunk.word_count || !visit(chunk, feature[row], static_cast<std::uint32_t>(at))) return false;
       at += words;
     }
@@ -109,13 +109,8 @@ private:
         visit(static_cast<std::uint32_t>(std::countr_zero(mask)));
       return true;
     }
-    const std::uint64_t n = *record & 0xffffu, m = *record >> 16;
-    for (std::uint64_t i = 0; i < m; ++i) {
-      const std::uint32_t child = half_word(record + 1 + (n + 1) / 2, i);
-      if (child >= width) return false;
-      visit(child);
-    }
-    return true;
+    const SetForm form(width);
+    return each_sibling_of(form, record + 1 + form.words(*record & 0xffffu), *record >> 16, width, visit);
   }
 
   const Tree& tree_;

@@ -17,6 +17,7 @@
 #include "beamwood/block.hpp"
 #include "beamwood/bound.hpp"
 #include "beamwood/filter.hpp"
+#include "beamwood/hope.hpp"
 
 namespace beamwood {
 
@@ -25,12 +26,13 @@ public:
   Work work;
 
   // Appends the labels that tree t reaches to `answers`; where it is alone, offers them to `best` instead, which keeps
-  // k. top: what `top_layer` found for this query, if it was asked before. False: the model's arrays are damaged.
+  // k, and where there is a `hope` for several trees, to that. top: what `top_layer` found for this query, if it was
+  // asked before. False: the model's arrays are damaged.
   bool run(const Forest& forest, std::size_t t, const Query& query, std::uint32_t beam, bool bound,
            const Kernels& kernels, std::vector<Answer>& answers, TopK* best, const Filter* filter = nullptr,
-           std::span<const Key> top = {}) {
+           std::span<const Key> top = {}, Hope* hope = nullptr) {
     const Tree& tree = forest.trees[t];
-    filter_ = filter, tree_ = t;
+    filter_ = filter, hope_ = hope, tree_ = t;
     start(forest, query);
     for (std::size_t l = 0; l < tree.layers.size(); ++l) {
       const TreeLayer* above = l == 0 ? nullptr : &tree.layers[l - 1];
@@ -55,7 +57,7 @@ public:
   bool top_layer(const Forest& forest, const Query& query, std::uint32_t beam, const Kernels& kernels,
                  std::vector<Key>& keys) {
     const Tree& tree = forest.trees[0];
-    filter_ = nullptr, tree_ = layer_ = 0;
+    filter_ = nullptr, hope_ = nullptr, tree_ = layer_ = 0;
     start(forest, query);
     ranker_.reset(beam);
     if (!walk_layer(forest, tree.layers[0], nullptr, false, nullptr, kernels, none_, nullptr)) return false;
@@ -153,6 +155,12 @@ private:
         rows_.used += count + 1;
         if (open.chunk.word_count != 0) children_.push_back(&open);
       }
+      if (width > kMaskWidth) { // a record's children are looked for one by one anyhow
+        for (Open* const open : children_)
+          open->rows_end += follow_all(parent.chunk, width, open->node - begin, rows_above_.at(parent.rows_begin),
+                                       count, open->chunk, rows_.rows.data() + open->rows_begin);
+        continue;
+      }
       for (std::size_t i = 0; i < count; ++i) {
         const Placed row = rows_above_.rows[parent.rows_begin + i];
         for (Open* const open : children_) {
@@ -180,7 +188,7 @@ private:
 
   bool add_up(const TreeLayer& layer, const Open& open, std::uint32_t masks, const Kernels& kernels) {
     const std::size_t room = open.siblings.width <= kMaskWidth ? kMaskWidth : 65536;
-    if (sums_.size() < room) sums_.resize(room), scores_.resize(room);
+    if (sums_.size() < room) sums_.resize(room), scores_.resize(room), few_.resize(room), child_.resize(room);
     bias_ = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + open.siblings.begin;
     const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
     const std::int64_t words = kernels.accumulate(open.chunk.words, open.chunk.word_count, open.siblings.width, masks,
@@ -194,24 +202,66 @@ private:
   bool score(const Forest& forest, const TreeLayer& layer, const Open& open, bool last, TopK* bar,
              const Kernels& kernels, std::vector<Answer>& answers, TopK* best) {
     bool sound = true;
+    const bool hopeful = hope_ && !layer.shape.label.empty();
+    if (hopeful) hope_->keep(layer.shape, open.siblings, open.score, sums_.data());
     if (layer.shape.label.empty() && !last) {
-      each_hopeful(forest, open, last, bar, kernels,
+      each_hopeful(forest, layer, open, last, bar, kernels,
                    [&](std::uint32_t c, float score) { ranker_.offer(key_of(score, open.siblings.begin + c)); });
     } else {
-      each_hopeful(forest, open, last, bar, kernels, [&](std::uint32_t c, float score) {
+      each_hopeful(forest, layer, open, last, bar, kernels, [&](std::uint32_t c, float score) {
         sound = sound && offer(forest, layer, open.siblings.begin + c, score, last, answers, best);
       });
     }
     if (bar) bar->tighten();
+    if (hopeful) hope_->raise();
     return sound;
+  }
+
+  // Where there is a bar for nodes and another for labels, or the chunk is wide: gathers the children that may pass
+  // theirs, in child_, and their sums with their biases, in few_. False: no bar is up.
+  bool gather(const Forest& forest, const TreeLayer& layer, const Open& open, bool last, const TopK* bar,
+              const Kernels& kernels, std::uint32_t& few) noexcept {
+    const auto lowest = [&](Key key, bool leaf) {
+      if (key == kWorstKey) return -std::numeric_limits<float>::infinity();
+      return static_cast<float>(lowest_z(forest.activation, open.score, score_of(key), leaf));
+    };
+    const bool mixed = !bar && !last; // nodes and labels
+    const float label = lowest(bar ? bar->bar() : hope_->bar(), last || mixed);
+    const float node = mixed ? lowest(ranker_.bar(), false) : label;
+    few = 0;
+    if (std::isinf(label)) return false;
+    for (std::uint32_t at = 0; at < open.siblings.width; at += kMaskWidth) {
+      const Siblings some{open.siblings.begin + at, std::min(kMaskWidth, open.siblings.width - at)};
+      const float* const bias = bias_ ? bias_ + at : nullptr;
+      std::uint32_t mask = kernels.reaching(sums_.data() + at, bias, some.width, label);
+      if (mixed) {
+        const std::uint32_t inner = layer.shape.inner(some);
+        if (inner != 0) mask = (mask & ~inner) | (kernels.reaching(sums_.data() + at, bias, some.width, node) & inner);
+      }
+      if (filter_) mask &= filter_->siblings(tree_, layer_, some);
+      for (; mask != 0; mask &= mask - 1) {
+        const std::uint32_t c = at + static_cast<std::uint32_t>(std::countr_zero(mask));
+        child_[few] = c;
+        few_[few++] = bias_ ? sums_[c] + bias_[c] : sums_[c];
+      }
+    }
+    return true;
   }
 
   // Calls take(child, score) for the children that may pass the bar, or for all when there is none. Once the bar is up
   // few can, and which those are is seen from their sums: only they are activated. Before, the best come first, so that
   // whoever stands behind one that did not pass need not be taken.
   template <class Take>
-  void each_hopeful(const Forest& forest, const Open& open, bool last, TopK* bar, const Kernels& kernels, Take&& take) {
+  void each_hopeful(const Forest& forest, const TreeLayer& layer, const Open& open, bool last, TopK* bar,
+                    const Kernels& kernels, Take&& take) {
     const std::uint32_t width = open.siblings.width;
+    std::uint32_t few = 0;
+    const bool wide = bar && width > kMaskWidth, hopeful = hope_ && !bar && !layer.shape.label.empty();
+    if ((wide || hopeful) && gather(forest, layer, open, last, bar, kernels, few)) {
+      kernels.activate(forest.activation, few_.data(), nullptr, few, open.score, scores_.data());
+      for (std::uint32_t i = 0; i < few; ++i) take(child_[i], scores_[i]);
+      return;
+    }
     if (bar && bar->bar() != kWorstKey && width <= kMaskWidth) {
       const double lowest = lowest_z(forest.activation, open.score, score_of(bar->bar()), last);
       std::uint32_t mask = kernels.reaching(sums_.data(), bias_, width, static_cast<float>(lowest));
@@ -248,6 +298,7 @@ private:
     }
     if (label >= forest.labels) return false;
     if (best) best->offer(key_of(shown, label));
+    else if (hope_) hope_->offer(label, shown);
     else answers.push_back({label, shown});
     return true;
   }
@@ -275,12 +326,14 @@ private:
   std::vector<Open> open_, above_;
   RowLists rows_, rows_above_;
   std::vector<std::uint64_t> by_child_; // first child << 32 | place in above_, rising; empty when those are few
-  std::vector<float> sums_, scores_;
+  std::vector<float> sums_, scores_, few_;
+  std::vector<std::uint32_t> child_; // whose sums are in few_
   std::array<std::uint8_t, kMaskWidth> order_{};
   std::vector<Open*> children_; // of one parent
   const float* bias_ = nullptr; // of the node whose children are being scored
   const Query* query_ = nullptr;
   const Filter* filter_ = nullptr;
+  Hope* hope_ = nullptr;
   std::size_t tree_ = 0, layer_ = 0;
   TopK ranker_;
   std::vector<Answer> none_;

@@ -24,6 +24,13 @@ struct LayerShape {
 
   std::uint32_t parents() const noexcept { return static_cast<std::uint32_t>(child_start.size() - 1); }
 
+  // A bit for each of up to 32 siblings that has no label, the first one lowest.
+  std::uint32_t inner(const Siblings& some) const noexcept {
+    std::uint32_t mask = 0;
+    for (std::uint32_t c = 0; c < some.width; ++c) mask |= std::uint32_t{label[some.begin + c] == kNoLabel} << c;
+    return mask;
+  }
+
   // False when the offsets are not those of an honest tree.
   bool children(std::uint32_t parent, Siblings& out) const noexcept {
     const std::uint32_t begin = child_start[parent], end = child_start[parent + 1];
