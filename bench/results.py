@@ -42,6 +42,12 @@ class Results:
             return sorted(self._kept)
         return sorted(str(f.relative_to(self._place).with_suffix("")) for f in self._place.rglob("*.json"))
 
+    def take_over(self, file: Path) -> None:
+        """Take what a kept file has and the folder has not."""
+        for name, result in json.loads(file.read_text()).items():
+            if self.get(name) is None:
+                self.put(name, result)
+
     def keep(self, file: Path) -> None:
         """Write all measurements to one file."""
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -166,11 +166,14 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=30, help="CPU minutes a thread that training may take")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of the trainers that take one")
     parser.add_argument("--results", type=Path, default=BUILD / "train_quality", help="folder, or a kept .json file")
+    parser.add_argument("--start", type=Path, help="a kept .json file: what it has is not measured again")
     parser.add_argument("--keep", type=Path, help="write all results to this .json file")
     parser.add_argument("--again", action="store_true", help="run even what is in the cache")
     parser.add_argument("--table", action="store_true", help="run nothing")
     args = parser.parse_args()
     results = Results(args.results)
+    if args.start:
+        results.take_over(args.start)
     if not args.table:
         BUILD.mkdir(exist_ok=True)
         run_in_turns(args, results)

@@ -210,11 +210,14 @@ def main() -> None:
     parser.add_argument("--scaling", action="store_true", help="beamwood against rows, labels and branching")
     parser.add_argument("--plot", type=Path, help="with --scaling: where to draw, without a suffix (PNG and SVG)")
     parser.add_argument("--results", type=Path, default=BUILD / "train_speed", help="folder, or a kept .json file")
+    parser.add_argument("--start", type=Path, help="a kept .json file: what it has is not measured again")
     parser.add_argument("--keep", type=Path, help="write all results to this .json file")
     parser.add_argument("--again", action="store_true", help="measure even what is there")
     parser.add_argument("--table", action="store_true", help="measure nothing")
     chosen = parser.parse_args()
     results = Results(chosen.results)
+    if chosen.start:
+        results.take_over(chosen.start)
     if not chosen.table:
         (scale if chosen.scaling else compare)(chosen, results)
         results.put("machine", {"cores": os.cpu_count(), "processor": processor(), "rival": PECOS_VERSION})

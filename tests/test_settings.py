@@ -14,7 +14,8 @@ from beamwood.settings import PRESETS, Settings, settings_for
 
 def test_fast_is_the_papers_model():
     wanted = {
-        "branching": 32, "max_leaf": 32, "tree": "balanced", "trees": 1, "loss": "squared-hinge",
+        "branching": 32, "max_leaf": 32, "tree": "balanced", "trees": 1, "unit_rows": False,
+        "loss": "squared-hinge",
         "activation": "hinge-3", "negatives": "tfn", "C": 1.0, "rare_weight": 0.0, "eps": 0.1, "max_iter": 100,
         "bias": 1.0, "prune": 0.1, "top_weights": 0,
     }  # fmt: skip
@@ -70,7 +71,8 @@ def test_unknown_names_are_refused_with_the_nearest(typo, meant):
         ("branching", 1), ("branching", 2.5), ("branching", True), ("branching", "32"), ("max_leaf", 0),
         ("max_depth", -1), ("trees", 0), ("beam", 0), ("C", 0.0), ("C", -1), ("C", float("nan")),
         ("C", float("inf")), ("C", "1"), ("eps", 0.0), ("max_iter", 0), ("bias", -1.0), ("prune", -0.1),
-        ("rare_weight", -1.0), ("top_weights", -1), ("loss", "log"), ("negatives", "tfm"), ("tree", "balancd"),
+        ("rare_weight", -1.0), ("unit_rows", 1),
+        ("top_weights", -1), ("loss", "log"), ("negatives", "tfm"), ("tree", "balancd"),
         ("tree", 3), ("tree", [[1], [2, 3]]), ("tree", [0.5]), ("vectors", "tfidf"), ("activation", "hinge"),
         ("activation", "hinge-0"), ("activation", None),
     ],

@@ -83,6 +83,25 @@ def test_an_ensemble_is_the_mean_of_its_trees(problem):
     assert np.array_equal(mean, total / np.float32(3))
 
 
+def test_unit_rows_makes_the_length_of_rows_and_queries_count_for_nothing(problem):
+    X, Y = problem
+    stretched = sp.csr_matrix(sp.diags(np.random.default_rng(0).uniform(0.1, 20, X.shape[0])) @ X, dtype=np.float32)
+    plain, unit = (train(A, Y, "balanced", trees=1, progress=False) for A in (X, stretched))
+    assert plain.info()["unit_rows"]
+    assert unit.info()["unit_rows"]
+    for queries in (X, stretched):
+        assert (plain.topk(queries, k=3)[0] == unit.topk(queries, k=3)[0]).mean() > 0.98  # but for rounding
+    assert not train(X, Y, "fast", progress=False).info()["unit_rows"]
+
+
+def test_rows_of_length_one_are_taken_as_they_are(problem):
+    X, Y = problem
+    unit = checked_problem(X, Y).with_unit_rows()
+    assert np.allclose(np.sqrt(unit.X.multiply(unit.X).sum(axis=1)), 1, atol=1e-6)
+    assert unit.with_unit_rows() is unit
+    assert not train(unit.X, Y, "balanced", trees=1, progress=False).info()["unit_rows"]
+
+
 def test_settings_are_saved_with_the_model(problem, tmp_path):
     X, Y = problem
     train(X, Y, **SMALL, C=0.5).save(tmp_path / "m.bw")

@@ -25,7 +25,7 @@ _EMPTY: dict[str, Array] = {
     kind: np.zeros(0, dtype) for kind, dtype in (("u32", np.uint32), ("u64", np.uint64), ("f32", np.float32))
 }
 _CSR = (sp.csr_array, sp.csr_matrix)
-_FLOAT32 = np.dtype(np.float32)
+_INT64, _FLOAT32 = np.dtype(np.int64), np.dtype(np.float32)
 _DAMAGED = 5
 
 
@@ -188,7 +188,7 @@ class Searcher:
 def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """Room for the answers."""
     try:
-        return np.empty((n, k), np.int64), np.empty((n, k), np.float32)
+        return np.empty((n, k), _INT64), np.empty((n, k), _FLOAT32)
     except (MemoryError, ValueError):
         if n < 0:
             raise DataError("X is not a valid CSR matrix: its indptr is empty. Build it anew.") from None

@@ -17,9 +17,9 @@ _ENTRY = 8  # bytes of one non-zero: an id and a float
 def estimated_bytes(problem: Problem, settings: Settings, threads: int) -> int:
     """What a training adds, at its peak, to the memory its data already takes; errs on the large side."""
     number = 8 if settings.eps < 1e-3 or settings.loss == "logistic" else 4
-    states = 2 if settings.loss == "logistic" else 1
-    gathered = problem.X.nnz * _ENTRY + problem.rows * 24
-    solver = threads * _LANES * number * (problem.rows * states + problem.features) + threads * problem.rows * 16
+    state = 2 * _LANES * number + (_LANES * number if settings.loss == "logistic" else 0)  # of a row
+    gathered = problem.X.nnz * _ENTRY + problem.rows * 32
+    solver = threads * (problem.rows * (state + 16) + problem.features * _LANES * number)
     positives = 4 * problem.Y.nnz * 16
     per_row = np.diff(problem.X.indptr)
     vectors = min(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood.errors import DataError
+
+_UNIT = 1e-3  # a row whose length is this near to one has length one
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,18 @@ class Problem:
     def rows_of_label(self) -> npt.NDArray[np.int64]:
         """How many rows have each label."""
         return np.bincount(self.Y.indices, minlength=self.labels)
+
+    def with_unit_rows(self) -> Problem:
+        """The problem with every row of X divided by its length; itself if all have length one (or zero) already."""
+        entries = np.diff(self.X.indptr)
+        filled = entries > 0
+        squares = np.square(self.X.data, dtype=np.float64)
+        length = np.sqrt(np.add.reduceat(squares, self.X.indptr[:-1][filled])) if filled.any() else np.ones(0)
+        if (np.abs(length - 1) <= _UNIT).all():
+            return self
+        value = (self.X.data / np.repeat(length, entries[filled])).astype(np.float32)
+        X = sp.csr_matrix((value, self.X.indices, self.X.indptr), shape=self.X.shape)
+        return replace(self, X=X)
 
     @property
     def labels_without_rows(self) -> int:

@@ -31,6 +31,7 @@ class Settings:
     max_depth:       layers of an unbalanced tree at most, the last one then as wide as it must be; 0: no bound.
     trees:           how many trees, grown from different seeds, are averaged.
     vectors:         what labels are clustered by: "pifa", your label "features", or "pifa+features".
+    unit_rows:       rows of X, and later queries, are divided by their length (l2 norm), unless all have length one.
     loss:            "squared-hinge", "hinge" or "logistic".
     activation:      how a node's score is made: "hinge-3", "sigmoid", "log-sigmoid", "log-hinge-2", "identity".
     negatives:       rows a node learns from: those with a label below its parent ("tfn"), those whose beam
@@ -53,6 +54,7 @@ class Settings:
     max_depth: int = 0
     trees: int = 1
     vectors: str = "pifa"
+    unit_rows: bool = False
     loss: str = "squared-hinge"
     activation: str = "hinge-3"
     negatives: str = "tfn"
@@ -72,6 +74,7 @@ class Settings:
         for name, (bound, open_end) in _REAL_NUMBERS.items():
             object.__setattr__(self, name, _real(name, getattr(self, name), bound, open_end))
         object.__setattr__(self, "tree", _tree(self.tree))
+        object.__setattr__(self, "unit_rows", _yes_or_no("unit_rows", self.unit_rows))
         _one_of("vectors", self.vectors, VECTORS)
         _one_of("loss", self.loss, LOSSES)
         _one_of("negatives", self.negatives, NEGATIVES)
@@ -110,9 +113,8 @@ class Settings:
 #   rare_weight  one tree, 0 and 4, P@1 / P@5 / recall@10: debian-search (4 rows a label) 35.3 / 11.4 / 57.2 and
 #                36.7 / 11.7 / 58.4; winapi-seealso (4) 78.5 / 30.7 / 91.1 and 77.9 / 30.9 / 91.3; library-subjects (29)
 #                33.7 / 16.4 / 39.5 and 33.8 / 16.4 / 39.4. A like weight on every positive row hurts the last: - 1.0.
-#   max_iter     20 passes save a fifth of the time on library-subjects (more with more rows) and cost nothing; 10 save
-#                half of it and cost 0.1 / 0.1 / 0.2.
-_WIDE = {"tree": "unbalanced", "branching": 128, "max_leaf": 128, "rare_weight": 4.0, "max_iter": 20}
+#   unit_rows    the solver expects rows of like length: 0/1 features as they come cost mulan-bibtex 18 points of P@1.
+_WIDE = {"tree": "unbalanced", "branching": 128, "max_leaf": 128, "unit_rows": True, "rare_weight": 4.0, "max_iter": 20}
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {},
     "balanced": {**_WIDE, "trees": 3},
@@ -166,6 +168,12 @@ def _whole(name: str, value: object, least: int) -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and least <= value <= 2**31 - 1:
         return int(value)
     raise SettingsError(f"{name}={value!r}: wanted a whole number, at least {least}")
+
+
+def _yes_or_no(name: str, value: object) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise SettingsError(f"{name}={value!r}: wanted True or False")
 
 
 def _real(name: str, value: object, least: float, open_end: bool) -> float:

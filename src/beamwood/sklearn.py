@@ -42,6 +42,7 @@ _OF_SETTINGS = (
     "max_leaf",
     "tree",
     "trees",
+    "unit_rows",
     "loss",
     "activation",
     "negatives",
@@ -90,6 +91,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_leaf: int | None = None,
         tree: Any = None,
         trees: int | None = None,
+        unit_rows: bool | None = None,
         loss: str | None = None,
         activation: str | None = None,
         negatives: str | None = None,
@@ -111,6 +113,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_leaf = max_leaf
         self.tree = tree
         self.trees = trees
+        self.unit_rows = unit_rows
         self.loss = loss
         self.activation = activation
         self.negatives = negatives

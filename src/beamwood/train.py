@@ -70,10 +70,15 @@ def train(
     needed = estimated_bytes(problem, chosen, threads)
     refuse_if_too_big(needed, available_bytes() if max_memory is None else max_memory, chosen)
     _warn_of_labels_without_rows(problem)
+    given = problem
+    if chosen.unit_rows:
+        problem = problem.with_unit_rows()
 
     watch = progress if isinstance(progress, Stopwatch) else Stopwatch(progress_for(progress))
     members = list(_members(problem, chosen, seed, threads, watch, names, keys))
     model = members[0] if len(members) == 1 else Model.from_trees(members)
+    if problem is not given:
+        model = model.with_unit_rows()
     model = model.with_rows_of_label(problem.rows_of_label)
     model.report = _report(problem, chosen, seed, threads, watch, members, needed)
     return model

@@ -70,11 +70,7 @@ class Desk:
         answered = self.ask_here(work, kind, rows)
         if answered is not None:
             return answered
-        if self._inside >= 2 * self._threads and (
-            self._inside >= self._most + self._threads or self._owed > self._patience * self._threads
-        ):
-            message = "The server has as much work as it can do soon. Ask again later."
-            raise Refusal(503, "busy", message, retry_after=self._retry_after)
+        self.check_room()
         number = self.number_of(kind)
         price = self.prices.of(number) * rows
         ticket = Ticket(work, number, rows, price, self._loop.create_future())
@@ -83,6 +79,14 @@ class Desk:
         self._row.set("queued", max(0, self._inside - self._threads))
         self._todo.put(ticket)
         return await ticket.future
+
+    def check_room(self) -> None:
+        """Raises a Refusal when there is no room for any question: also before one is read, which may take long."""
+        if self._inside >= 2 * self._threads and (
+            self._inside >= self._most + self._threads or self._owed > self._patience * self._threads
+        ):
+            message = "The server has as much work as it can do soon. Ask again later."
+            raise Refusal(503, "busy", message, retry_after=self._retry_after)
 
     def ask_here(self, work: Callable[[], Any], kind: Hashable, rows: int = 1) -> Done | None:
         """The answer of a question that is known to be short; None if it is not."""

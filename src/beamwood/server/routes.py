@@ -71,7 +71,9 @@ class Routes:
 
     async def search_post(self, request: Request) -> Reply:
         """A question as JSON."""
-        return await self._search(request, self._reader.search(await request.body()))
+        body = await request.body()
+        self.desk.check_room()
+        return await self._search(request, self._reader.search(body))
 
     async def search_get(self, request: Request) -> Reply:
         """A question in the query string."""
@@ -87,7 +89,9 @@ class Routes:
 
     async def explain(self, request: Request) -> Reply:
         """How a label came to its score."""
-        question = self._reader.explain(await request.body())
+        body = await request.body()
+        self.desk.check_room()
+        question = self._reader.explain(body)
         served = self.shelf.get(question.model)
         if self._options.log_queries:
             request.log["query"] = question.text

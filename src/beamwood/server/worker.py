@@ -1,7 +1,7 @@
 """worker.py — a listening socket in, requests read, answered and drained out: one process with one event loop.
 
 Started by boss.py as `python -m beamwood.server.worker`. The server is uvicorn with uvloop and httptools; what is ours
-is patience (slow, long or too many connections), the way it stops, and the swap of models.
+is how it takes connections (and what it does with them: connection.py), the way it stops, and the swap of models.
 """
 
 from __future__ import annotations

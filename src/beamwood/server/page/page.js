@@ -76,12 +76,12 @@ async function ask(path, body, signal) {
   return { value, took: took * 1000 };
 }
 
-/** Milliseconds from the request's first byte to the answer's last one, as the browser's network saw them: what the page
- * itself does meanwhile, drawing above all, is no part of the call. */
+/** Milliseconds from the request's first byte to the answer's, as the browser's network saw them; a search's answer is one
+ * packet. What the browser does to hand it to the page, and the page to draw, is no part of the call. */
 function onTheWire(url, begun) {
   const entry = performance.getEntriesByName(url, "resource").find((found) => found.startTime >= begun - 1);
   performance.clearResourceTimings();
-  return entry?.requestStart ? entry.responseEnd - entry.requestStart : null;
+  return entry?.requestStart ? entry.responseStart - entry.requestStart : null;
 }
 
 const question = (text, beam) => ({ text, k: HITS, beam, model: state.model.name });
