@@ -29,7 +29,8 @@ struct Answer {
 // lift a sum by too much. No score is negative.
 inline Key hope_of(float bar, std::size_t trees) noexcept {
   if (trees > 1000 || !(bar >= 1e-30f && bar <= 1e30f)) return kWorstKey;
-  const float share = bar / static_cast<float>(trees) * 0.999f; // a sum is rounded up by some trees · 2^-24 of it at most
+  const float share =
+      bar / static_cast<float>(trees) * 0.999f; // a sum is rounded up by some trees · 2^-24 of it at most
   return key_of(share, 0xffffffffu);
 }
 

@@ -100,7 +100,8 @@ inline bool each_sibling_of(const SetForm& form, const std::uint32_t* set, std::
     return true;
   }
   std::uint64_t found = 0;
-  for (std::uint32_t word = 0; word < form.bitmap_words; ++word) found += static_cast<unsigned>(std::popcount(set[word]));
+  for (std::uint32_t word = 0; word < form.bitmap_words; ++word)
+    found += static_cast<unsigned>(std::popcount(set[word]));
   if (found != count || (width % 32 != 0 && set[width / 32] >> (width % 32) != 0)) return false;
   for (std::uint32_t word = 0; word < form.bitmap_words; ++word)
     for (std::uint32_t mask = set[word]; mask != 0; mask &= mask - 1)
