@@ -187,6 +187,7 @@ def _refusals() -> dict[str, Schema]:
         "413": "The body is too large.",
         "415": "Another content type is wanted.",
         "422": "Something in the request is not what it should be; `field` and `message` say what.",
+        "431": "The head is too large.",
         "500": "The server is at fault.",
         "503": "As much work as can be done soon; ask again after the seconds in Retry-After.",
     }
@@ -195,7 +196,7 @@ def _refusals() -> dict[str, Schema]:
 
 
 def _operation(name: str, summary: str, answer: Schema, refusals: str, **more: Any) -> Schema:
-    responses = {status: {"$ref": f"#/components/responses/{status}"} for status in refusals.split()}
+    responses = {status: {"$ref": f"#/components/responses/{status}"} for status in f"{refusals} 431".split()}
     return {"operationId": name, "summary": summary, "responses": {"200": answer, **responses}, **more}
 
 
