@@ -41,3 +41,10 @@ def test_the_speeds_in_the_readme_are_those_of_the_results():
                 f"{theirs / ours:.{digits}f}x",
             ]
         assert cells == wanted, name
+
+
+def test_the_page_of_benchmarks_is_made_from_its_report():
+    code = "import benchmarks_page as b, json; print(b.page(json.loads(b.FIGURES.read_text())), end='')"
+    tools = {"PYTHONPATH": str(HOME / "tools")}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=tools)
+    assert ran.stdout == (HOME / "docs" / "benchmarks.md").read_text()

@@ -20,8 +20,8 @@ INTRO = """# Benchmarks
 Made by `tools/benchmarks_page.py` from `docs/benchmarks/report.json`, the figures of a real run. To measure your own
 machine, from a clone:
 
-    make bench                                                     # a quarter of an hour
-    beamwood bench bench/full.toml --data DATA --out report        # what is shown here: larger sets, and real ones
+    make bench                                                     # what is shown here: six minutes on two cores
+    beamwood bench bench/full.toml --data DATA --out report        # larger sets and real ones, an hour
     beamwood bench plan.toml --data folder --out report            # your own plan and your own data
 
 A plan is a few lines of TOML; `beamwood bench --help` says what it may hold. Real sets are used where the folder given
