@@ -91,7 +91,7 @@ LEAST_ENGINE = 5e-3  # seconds that a slow question must take, or there is no ov
 
 
 def slow_model() -> bw.Model:
-    """131,072 labels whose scores no bound can cut short: with a beam of 1,024 a quarter of them is added up."""
+    """131,072 labels whose scores no bound can cut short: with a beam of 1,000 a quarter of them is added up."""
     rng = np.random.default_rng(0)
     layers, above = [], 1
     for nodes, a_node in ((64, 2000), (4096, 400), (131072, 60)):
@@ -108,9 +108,9 @@ def slow_questions(count: int = 20) -> list[bytes]:
     rng = np.random.default_rng(0)
     made = []
     for _ in range(count):
-        ids = np.sort(rng.choice(SLOW_FEATURES, 150, replace=False))
-        features = [[int(i), round(float(v), 3)] for i, v in zip(ids, rng.standard_normal(150), strict=True)]
-        made.append(json.dumps({"features": features, "beam": 1024, "k": 10}).encode())
+        ids = np.sort(rng.choice(SLOW_FEATURES, 200, replace=False))
+        features = [[int(i), round(float(v), 3)] for i, v in zip(ids, rng.standard_normal(200), strict=True)]
+        made.append(json.dumps({"features": features, "beam": 1000, "k": 10}).encode())
     return made
 
 
