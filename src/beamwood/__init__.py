@@ -7,8 +7,9 @@ from beamwood.explain import Explanation
 from beamwood.filters import Filter
 from beamwood.hits import Hit, Hits
 from beamwood.layers import Layer
+from beamwood.loading import load
 from beamwood.metrics import Metrics, evaluate
-from beamwood.model import Model, load
+from beamwood.model import Model
 from beamwood.report import Report
 from beamwood.settings import Settings
 from beamwood.text import FittedText, TextBlock, TextFeatures

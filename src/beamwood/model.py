@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from beamwood import _core, store
 from beamwood.activations import Activation
 from beamwood.arguments import MOST, cores, positive
-from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of, threads_of_chunks
+from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of
 from beamwood.engine import (
     WEIGHT_FIELDS,
     Engine,
@@ -604,51 +604,6 @@ def parts_of(shape: Shape, sections: Sections) -> Parts:
 def _must_agree(shape: Shape) -> tuple[Any, ...]:
     """What the trees of an ensemble have in common."""
     return shape.features, shape.labels, shape.activation, shape.unit_rows
-
-
-def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> Model:
-    """A model from its file, ready at once: the file is mapped and read where queries lead.
-
-    memory: "map" shares the file's pages with other processes; "read" copies it; "huge" copies it into huge pages.
-    verify: read everything once and compare checksums.
-    """
-    arrays, meta = store.load(path, memory, verify)
-    shape = Shape.read(meta)
-    for tree in range(len(shape.trees)):
-        leaves = arrays.get(f"tree{tree}/leaf_of_label")
-        if leaves is None or leaves.shape != (shape.labels,):
-            raise FormatError(
-                f"{path} is damaged: it says {shape.labels:,} labels, but its leaves are not that many. "
-                f"Get a fresh copy of the file."
-            )
-    if "threads-1" in meta["requires"]:
-        check_narrow(arrays, path)
-    model = Model(shape, arrays if meta["format"] > 1 else upgraded(arrays, shape))
-    model.version = str(meta["header"])
-    return model
-
-
-def check_narrow(sections: Sections, path: str | os.PathLike[str]) -> None:
-    """Refuses early files with chunks of more than 32 siblings: their records have another form."""
-    for name, array in sections.items():
-        if name.endswith("/child_start") and len(array) > 1 and np.diff(array.astype(np.int64)).max() > 32:
-            raise FormatError(
-                f"{path} was written by a preview of beamwood 0.1.0 and has nodes with more than 32 children, which "
-                "are stored in another way now. Train or convert the model again."
-            )
-
-
-def upgraded(sections: Sections, shape: Shape) -> Sections:
-    """The arrays of a file of format 1, which held chunks, as those of today: built once, when it is loaded."""
-    old = ("row_start", "word_start", "feature", "offset", "words", "index", "thread_start", "threads", "root")
-    kept = {
-        name: array
-        for name, array in sections.items()
-        if not name.startswith("tree") or name.rpartition("/")[2] not in old
-    }
-    for tree, size in enumerate(shape.trees):
-        kept |= threads_of_chunks(sections, tree, size, shape.features, cores())
-    return kept
 
 
 def text_of(shape: Shape, sections: Sections) -> FittedText:

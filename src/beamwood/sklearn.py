@@ -33,7 +33,8 @@ except ImportError as error:
         f"beamwood.sklearn needs scikit-learn 1.6 or newer ({error}); install it with: pip install 'beamwood[sklearn]'"
     ) from error
 
-from beamwood.model import Model, load
+from beamwood.loading import load
+from beamwood.model import Model
 from beamwood.settings import settings_for
 from beamwood.train import train
 

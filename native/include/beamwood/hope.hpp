@@ -48,7 +48,7 @@ public:
     best_.offer(key_of(score, label));
   }
 
-  // Takes over the sums of a chunk whose children have labels, and brings the bar up to date.
+  // Takes over the sums of a chunk whose children have labels.
   void keep(const LayerShape& shape, const Siblings& siblings, float parent, const float* sums) {
     chunks_.push_back({shape.label.data() + siblings.begin,
                        shape.bias.empty() ? nullptr : shape.bias.data() + siblings.begin, siblings.width, parent,
@@ -56,6 +56,7 @@ public:
     sums_.insert(sums_.end(), sums, sums + siblings.width);
   }
 
+  // Brings the bar up to date.
   void raise() {
     best_.tighten();
     if (best_.bar() != kWorstKey && comparable_) bar_ = hope_of(score_of(best_.bar()), trees_);

@@ -20,8 +20,6 @@ import scipy.sparse as sp
 from beamwood.bench.plan import Plan
 from beamwood.bench.rivals import NapkinXC, Omikuji, Pecos, RivalError
 from beamwood.bench.timing import Figures, batch_time, each_time, in_turns
-
-# INTEROP
 from beamwood.interop import napkinxc, omikuji, pecos
 from beamwood.model import Model
 from beamwood.progress import Progress
