@@ -152,7 +152,7 @@ def search_section(model: bw.Model, texts: list[str], rounds: int) -> None:
             "scikit-learn transform": lambda: each_time(lambda text: rival.transform([text]), queries),
             "libpecos predict": lambda: pecos.online("binary", BEAM, K, len(queries)),
         }
-        taken = {name: time.median for name, time in figures_in_turns(runs, rounds).items()}
+        taken = {name: time.median for name, time in figures_in_turns(runs, rounds, warm=True).items()}
     both = taken["scikit-learn transform"] + taken["libpecos predict"]
     print(f"search: {len(queries):,} queries of {WORDS_A_QUERY} words, {model.n_labels:,} labels, beam {BEAM}, k {K}")
     print(f"{machine()}, median of {rounds} rounds in turns; {agree:.1%} of the rankings are the same\n")

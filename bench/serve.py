@@ -136,7 +136,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "post.lua")
         script.write_text(WRK_POST)
-        ours = [sys.executable, "-m", "beamwood.cli", "serve", str(given.model), "--port", str(port), *workers]
+        ours = [sys.executable, "-m", "beamwood", "serve", str(given.model), "--port", str(port), *workers]
         with running(ours, port) as pid:
             one = OneConnection(port)
             for _ in range(500):

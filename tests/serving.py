@@ -36,7 +36,7 @@ class Running:
     """A server that runs until it is stopped. `url` and `port` are where it listens."""
 
     def __init__(self, *words: str | Path, workers: int = 1, ready: bool = True) -> None:
-        command = [sys.executable, "-m", "beamwood.cli", "serve", *map(str, words), "--port", "0"]
+        command = [sys.executable, "-m", "beamwood", "serve", *map(str, words), "--port", "0"]
         self.log = open(os.memfd_create("log"), "r+b", buffering=0)  # noqa: SIM115 (closed with the object)
         self.process = subprocess.Popen(
             [*command, "--workers", str(workers)], stdout=subprocess.PIPE, stderr=self.log, text=True

@@ -87,7 +87,7 @@ def good(*words: object, stdin: str | bytes | None = None) -> str:
 
 
 def command(*words: object) -> list[str]:
-    return [sys.executable, "-m", "beamwood.cli", *map(str, words)]
+    return [sys.executable, "-m", "beamwood", *map(str, words)]
 
 
 # --- the whole ------------------------------------------------------------------------------------------------------

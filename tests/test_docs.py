@@ -58,7 +58,7 @@ def run_console(block: Block) -> None:
         if line.startswith("$ beamwood"):
             words = shlex.split(line.removeprefix("$ beamwood"), comments=True)
             ran = subprocess.run(
-                [sys.executable, "-m", "beamwood.cli", *words],
+                [sys.executable, "-m", "beamwood", *words],
                 input="",
                 capture_output=True,
                 text=True,

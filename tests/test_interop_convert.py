@@ -20,7 +20,7 @@ FOLDERS = {"pecos": "pecos", "napkin_l2": "napkinxc", "omikuji_LOG": "omikuji", 
 
 def run(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
     """The command line in a process of its own."""
-    command = [sys.executable, "-m", "beamwood.cli", *map(str, words)]
+    command = [sys.executable, "-m", "beamwood", *map(str, words)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == code, ran.stderr
     assert "Traceback" not in ran.stderr

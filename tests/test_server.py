@@ -297,7 +297,7 @@ def test_without_a_token_no_one_administers(server: Running) -> None:
 )
 def test_a_server_that_cannot_be_meant_is_refused_in_a_line(folder: Path, words: tuple[str, ...], says: str) -> None:
     given = [word.format(folder=folder, shop=folder / "shop.bw") for word in words]
-    command = [sys.executable, "-m", "beamwood.cli", "serve", "--port", "0", *given]
+    command = [sys.executable, "-m", "beamwood", "serve", "--port", "0", *given]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 1
     assert says in ran.stderr

@@ -70,6 +70,12 @@ public:
   void join(const std::vector<TreeBuilder*>& parts) {
     current_ = {};
     current_.row_start = current_.word_start = {0};
+    std::size_t count = 0;
+    for (const TreeBuilder* part : parts) {
+      count += part->current_.feature.size();
+      current_.longest = std::max(current_.longest, part->current_.longest);
+    }
+    current_.length.reset(count, current_.longest);
     for (TreeBuilder* part : parts) {
       const LayerRows rows = std::move(part->current_);
       const std::uint64_t row = current_.row_start.back(), word = current_.word_start.back();
@@ -78,15 +84,16 @@ public:
         current_.word_start.push_back(word + rows.word_start[i]);
       }
       current_.feature.insert(current_.feature.end(), rows.feature.begin(), rows.feature.end());
-      current_.offset.insert(current_.offset.end(), rows.offset.begin(), rows.offset.end());
+      for (std::size_t i = 0; i < rows.feature.size(); ++i) current_.length.set(row + i, rows.length[i]);
     }
   }
 
   // After the top layer: for each feature the place of its record.
   void root(const Out<std::uint32_t>& root) const {
     if (root.shape(0) != features_) throw nb::value_error("wrong size");
+    if (current_.row_start.size() != 2) throw nb::value_error("the top layer has one chunk");
     std::fill_n(root.data(), root.shape(0), kNoRow);
-    for (std::size_t i = 0; i < current_.feature.size(); ++i) root.data()[current_.feature[i]] = current_.offset[i];
+    current_.each_offset(0, [&](std::uint64_t row, std::uint32_t at) { root.data()[current_.feature[row]] = at; });
   }
 
 private:
@@ -181,7 +188,7 @@ public:
     if (!LayerBuilder(shape(), source, nullptr, forest_.forest.features).fill(rows_, view(words), workers))
       return false;
     std::copy(rows_.feature.begin(), rows_.feature.end(), feature.data());
-    std::copy(rows_.offset.begin(), rows_.offset.end(), offset.data());
+    rows_.offsets(view(offset));
     return true;
   }
 

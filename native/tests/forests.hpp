@@ -181,7 +181,8 @@ inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, u
   own.row_start = rows.row_start;
   own.word_start = rows.word_start;
   own.feature = rows.feature;
-  own.offset = rows.offset;
+  own.offset.resize(rows.feature.size());
+  rows.offsets(own.offset);
   own.index = hash_indices(own.row_start, own.feature);
   own.column_start.resize(own.nodes + std::size_t{1});
   CHECK(measure_columns(own.shape(), own.source(features), own.column_start, workers));
@@ -214,7 +215,7 @@ inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, u
     below = std::move(rows);
   }
   tree[0].root.assign(features, kNoRow);
-  for (std::size_t i = 0; i < below.feature.size(); ++i) tree[0].root[below.feature[i]] = below.offset[i];
+  below.each_offset(0, [&](std::uint64_t row, std::uint32_t at) { tree[0].root[below.feature[row]] = at; });
   return true;
 }
 
@@ -234,7 +235,8 @@ inline bool chunks_again(const Tree& tree, std::uint32_t features, std::vector<O
     own.row_start = rows.row_start;
     own.word_start = rows.word_start;
     own.feature = rows.feature;
-    own.offset = rows.offset;
+    own.offset.resize(rows.feature.size());
+    rows.offsets(own.offset);
   }
   return true;
 }

@@ -1,4 +1,4 @@
-"""`python -m beamwood` in, the command line out."""
+"""`python -m beamwood` is `beamwood`."""
 
 from beamwood.cli import main
 

@@ -10,8 +10,10 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -41,12 +43,49 @@ struct ColumnSource {
   }
 };
 
-// The rows of a layer's chunks: their features, rising in each chunk, and where their records lie.
+// How many words each record takes, in as few bytes as the longest one needs: building a tree keeps this of every row.
+class RecordLengths {
+public:
+  void reset(std::size_t count, std::uint64_t longest) {
+    bytes_ = longest < 1u << 8 ? 1 : longest < 1u << 16 ? 2 : 4;
+    length_.assign(count * bytes_, 0);
+  }
+  void set(std::size_t i, std::uint32_t length) noexcept { std::memcpy(length_.data() + i * bytes_, &length, bytes_); }
+  std::uint32_t operator[](std::size_t i) const noexcept {
+    std::uint32_t length = 0;
+    std::memcpy(&length, length_.data() + i * bytes_, bytes_);
+    return length;
+  }
+
+private:
+  static_assert(std::endian::native == std::endian::little);
+  std::size_t bytes_ = 1;
+  std::vector<std::uint8_t> length_;
+};
+
+// The rows of a layer's chunks: their features, rising in each chunk, and how long their records are.
 struct LayerRows {
   std::vector<std::uint64_t> row_start, word_start; // chunks + 1 each
-  std::vector<std::uint32_t> feature, offset;
-  std::vector<float> scale; // a chunk
-  std::uint64_t empty = 0;  // rows without weights
+  std::vector<std::uint32_t> feature;
+  RecordLengths length;
+  std::uint64_t longest = 0; // record
+  std::vector<float> scale;  // a chunk
+  std::uint64_t empty = 0;   // rows without weights
+
+  // Calls visit(row, offset) for the rows of a chunk: where the record of each begins in the chunk.
+  template <class Visit> void each_offset(std::size_t chunk, Visit&& visit) const {
+    std::uint32_t at = 0;
+    for (std::uint64_t row = row_start[chunk]; row < row_start[chunk + 1]; ++row) {
+      visit(row, at);
+      at += length[row];
+    }
+  }
+
+  // The offsets of all rows.
+  void offsets(std::span<std::uint32_t> out) const {
+    for (std::size_t chunk = 0; chunk + 1 < row_start.size(); ++chunk)
+      each_offset(chunk, [&](std::uint64_t row, std::uint32_t at) { out[row] = at; });
+  }
 
   // What `threads` of a layer begins with: see ThreadedWeights.
   void thread_starts(const LayerShape& shape, const LayerRows* below, std::span<std::uint64_t> out) const;
@@ -84,22 +123,27 @@ public:
     rows.row_start.assign(parents + 1, 0);
     rows.word_start.assign(parents + 1, 0);
     rows.scale.assign(parents, 1.0f);
-    std::atomic<std::uint64_t> empty{0};
+    std::atomic<std::uint64_t> empty{0}, longest{0};
     const bool sound = each_chunk(workers, [&](std::uint32_t parent, const Siblings& siblings, Scratch& scratch) {
       std::uint64_t words = 0;
       const bool narrow = narrow_offsets(below_, siblings);
-      std::uint64_t without = 0;
+      std::uint64_t without = 0, most = 0;
       for (const Row& row : scratch.row) {
-        words += size_of(siblings.width, row, narrow);
+        const std::uint64_t size = size_of(siblings.width, row, narrow);
+        words += size;
+        most = std::max(most, size);
         without += row.weights == 0;
       }
       empty += without;
+      for (std::uint64_t seen = longest; seen < most && !longest.compare_exchange_weak(seen, most);) {
+      }
       rows.row_start[parent + 1] = scratch.row.size();
       rows.word_start[parent + 1] = words;
       rows.scale[parent] = scale_for(scratch.largest);
       return words < kNoRow;
     });
     rows.empty = empty;
+    rows.longest = longest;
     for (std::size_t i = 1; i <= parents; ++i) {
       rows.row_start[i] += rows.row_start[i - 1];
       rows.word_start[i] += rows.word_start[i - 1];
@@ -110,7 +154,7 @@ public:
   // Fills the words that were measured (and kTailWords more), and the features and places of the rows.
   bool fill(LayerRows& rows, std::span<std::uint32_t> words, const Workers& workers) const {
     rows.feature.resize(rows.row_start.back());
-    rows.offset.resize(rows.row_start.back());
+    rows.length.reset(rows.row_start.back(), rows.longest);
     std::fill(words.end() - kTailWords, words.end(), 0u);
     return each_chunk(workers, [&](std::uint32_t parent, const Siblings& siblings, Scratch& scratch) {
       const auto features = scratch.number.features();
@@ -122,11 +166,11 @@ public:
       std::uint64_t row = rows.row_start[parent];
       std::uint32_t at = 0;
       for (const std::uint64_t key : scratch.order) {
-        rows.feature[row] = static_cast<std::uint32_t>(key >> 32);
-        rows.offset[row++] = at;
         Row& own = scratch.row[static_cast<std::uint32_t>(key)];
         own.at = at;
         const std::uint64_t size = size_of(siblings.width, own, narrow);
+        rows.feature[row] = static_cast<std::uint32_t>(key >> 32);
+        rows.length.set(row++, static_cast<std::uint32_t>(size));
         std::fill_n(base + at, size, 0u);
         if (siblings.width > kMaskWidth) base[at] = own.weights | own.children << 16;
         at += static_cast<std::uint32_t>(size);
@@ -156,8 +200,8 @@ private:
   // Calls visit(child, feature, offset) for the rows of all children's chunks.
   template <class Visit> void each_child_row(const Siblings& siblings, Visit&& visit) const {
     for (std::uint32_t c = 0; below_ && c < siblings.width; ++c)
-      for (std::uint64_t i = below_->row_start[siblings.begin + c]; i < below_->row_start[siblings.begin + c + 1]; ++i)
-        visit(c, below_->feature[i], below_->offset[i]);
+      below_->each_offset(siblings.begin + c,
+                          [&](std::uint64_t row, std::uint32_t offset) { visit(c, below_->feature[row], offset); });
   }
 
   // Gives work(parent, siblings, scratch) the features of each chunk with their numbers of weights and children.

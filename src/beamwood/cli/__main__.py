@@ -1,5 +1,0 @@
-"""`python -m beamwood.cli` is `beamwood`."""
-
-from beamwood.cli import main
-
-main()
