@@ -33,6 +33,7 @@ from serving import LABELS, TEXTS, TOKEN, Running, shop, wait_for
 
 import beamwood as bw
 from beamwood import datasets
+from beamwood.bench.rivals import python_of
 
 Answer = tuple[int, bytes]
 
@@ -485,8 +486,9 @@ def outside(folder: Path) -> bool:
 # --- Annif -----------------------------------------------------------------------------------------------------------
 
 
-def annif(folder: Path, program: str) -> bool:
+def annif(folder: Path) -> bool:
     """A real Annif with a project of backend http aimed at the server: suggestions and `annif eval`."""
+    python = python_of("annif")  # in build/rivals, where it is installed when it is not there yet
     shop().save(folder / "shop.bw")
     prefix = "http://example.org/shop/"
     keys = sorted({key for keys in LABELS for key in keys})
@@ -503,9 +505,8 @@ def annif(folder: Path, program: str) -> bool:
         )
 
         def run(*words: str, given: str | None = None) -> str:
-            ran = subprocess.run(
-                [program, *words], cwd=folder, input=given, capture_output=True, text=True, check=False,
-            )  # fmt: skip
+            command = [python, python.with_name("annif"), *words]
+            ran = subprocess.run(command, cwd=folder, input=given, capture_output=True, text=True, check=False)
             assert ran.returncode == 0, ran.stderr[-2000:]
             return ran.stdout
 
@@ -529,7 +530,6 @@ def main() -> None:
     options.add_argument("--times", type=int, default=100)
     options.add_argument("--cases", type=int, default=20_000)
     options.add_argument("--slow", type=int, default=500)
-    options.add_argument("--annif", default="annif", help="the program; Annif is best installed in a venv of its own")
     given = options.parse_args()
     campaigns: dict[str, Callable[[Path], bool]] = {
         "overload": lambda folder: overload(folder, given.seconds),
@@ -540,7 +540,7 @@ def main() -> None:
         "hostile": lambda folder: hostile(folder, given.cases),
         "slow": lambda folder: slow(folder, given.slow),
         "outside": outside,
-        "annif": lambda folder: annif(folder, given.annif),
+        "annif": annif,
     }
     unknown = set(given.names) - set(campaigns)
     if unknown:

@@ -66,12 +66,14 @@ class Server(uvicorn.Server):
             return
         self._stepped_back = False
         try:
-            taken, _ = self._listener.accept()
+            self._accept()
         except (BlockingIOError, ConnectionAbortedError):  # another worker has it, or it is gone
             return
         except OSError:  # no more open files: those that end make room
             self._step_back(_NO_ROOM_SECONDS)
-            return
+
+    def _accept(self) -> None:
+        taken, _ = self._listener.accept()
         taken.setblocking(False)
         taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         task = self._loop.create_task(self._loop.connect_accepted_socket(self._protocol, taken))
@@ -107,11 +109,31 @@ class Server(uvicorn.Server):
         self._worker.drain()
         await asyncio.sleep(_ACCEPT_SECONDS)
         self._loop.remove_reader(self._listener)
+        self._accept_the_rest()
         self._listener.close()
+        await asyncio.gather(*self._joining, return_exceptions=True)
         ends = asyncio.get_running_loop().time() + _LINGER_SECONDS
         while self.server_state.connections and asyncio.get_running_loop().time() < ends:
             await asyncio.sleep(0.01)
+        sweeping = asyncio.create_task(self._sweep_on())
         await super().shutdown(sockets)
+        sweeping.cancel()
+
+    async def _sweep_on(self) -> None:
+        """Those who send slowly are not waited for longer than usual."""
+        while True:
+            await asyncio.sleep(1)
+            self._worker.each_second(self.server_state)
+
+    def _accept_the_rest(self) -> None:
+        """Takes all that is left in the queue: time alone does not empty it where processors are busy."""
+        while True:
+            try:
+                self._accept()
+            except ConnectionAbortedError:
+                continue
+            except OSError:  # there is no more, or no room for more
+                return
 
 
 class Worker:
@@ -134,7 +156,7 @@ class Worker:
         self._desk = Desk(self._options, self._row, loop)
         self._routes = Routes(self._options, self._shelf, self._desk, self._row, self.reload)
         self._app = App(self._options, self._routes, self._row, self._log)
-        server = Server(_config(self._app, self._options), self, self._listener)
+        server = Server(config_of(self._app, self._options), self, self._listener)
         loop.add_signal_handler(signal.SIGTERM, setattr, server, "should_exit", True)
         loop.add_signal_handler(signal.SIGHUP, self._reload_by_signal)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the boss decides what it means
@@ -209,7 +231,8 @@ class Worker:
             self._row.version(number, served.version)
 
 
-def _config(app: App, options: ServeOptions) -> uvicorn.Config:
+def config_of(app: App, options: ServeOptions) -> uvicorn.Config:
+    """How uvicorn is to behave."""
     return uvicorn.Config(
         app,
         http=Connection,
