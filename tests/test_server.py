@@ -398,6 +398,22 @@ def test_a_new_file_takes_over_in_every_worker_and_a_bad_one_is_refused(folder: 
         wait_for(lambda: text in server.ask("GET", "/metrics", **BEARER)[2].decode())
 
 
+def test_a_new_list_of_a_filter_takes_over_in_every_worker_without_a_new_model(folder: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "feet.txt"
+    listed.write_text("socks\nboots\n")
+    words = ("--filter", f"feet={listed}", "--token-file", folder / "token")
+    with Running(folder / "shop.bw", *words, workers=2) as server:
+
+        def found() -> set[str]:
+            hits = server.json("POST", "/v1/search", {"text": "wool", "filter": "feet"}, **BEARER)["hits"]
+            return {hit["key"] for hit in hits}
+
+        assert found() == {"socks", "boots"}
+        listed.write_text("boots\n")
+        server.json("POST", "/v1/admin/reload", **BEARER)
+        assert all(found() == {"boots"} for _ in range(20))
+
+
 # --- load ------------------------------------------------------------------------------------------------------------
 
 
@@ -478,20 +494,6 @@ def test_sigterm_answers_what_came_and_exits_with_0(folder: Path) -> None:
         assert lost == []
 
 
-def test_a_killed_worker_comes_back_while_others_go_on(folder: Path) -> None:
-    with Running(folder / "shop.bw", workers=2) as server:
-        time.sleep(1.0)  # a worker that dies young waits a moment before it is started again
-        before = server.worker_pids()
-        os.kill(before[0], signal.SIGKILL)
-        for _ in range(20):
-            assert server.json("POST", "/v1/search", {"text": "wool"})["hits"]
-        wait_for(lambda: len(server.worker_pids()) == 2 and before[0] not in server.worker_pids())
-        wait_for(lambda: counted(server, "beamwood_workers{") == 2)
-        assert server.stop() == 0
-
-
-def test_labels_of_the_fixture_are_those_of_the_model(model: bw.Model) -> None:
-    assert {model.key(label) for label in range(model.n_labels)} == {key for keys in LABELS for key in keys}
 @pytest.mark.parametrize("half_done", [False, True])
 def test_who_is_connected_when_the_door_is_shut_is_let_in_and_no_one_else(half_done: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -539,3 +541,17 @@ def test_a_request_that_came_and_was_not_read_yet_is_answered_before_its_connect
     assert b'"hits":[{' in answer
 
 
+def test_a_killed_worker_comes_back_while_others_go_on(folder: Path) -> None:
+    with Running(folder / "shop.bw", workers=2) as server:
+        time.sleep(1.0)  # a worker that dies young waits a moment before it is started again
+        before = server.worker_pids()
+        os.kill(before[0], signal.SIGKILL)
+        for _ in range(20):
+            assert server.json("POST", "/v1/search", {"text": "wool"})["hits"]
+        wait_for(lambda: len(server.worker_pids()) == 2 and before[0] not in server.worker_pids())
+        wait_for(lambda: counted(server, "beamwood_workers{") == 2)
+        assert server.stop() == 0
+
+
+def test_labels_of_the_fixture_are_those_of_the_model(model: bw.Model) -> None:
+    assert {model.key(label) for label in range(model.n_labels)} == {key for keys in LABELS for key in keys}

@@ -146,7 +146,6 @@ class Worker:
         self._log = Log(options.log, number)
         self._row: Row = metrics.row(number)
         self._shelf = Shelf(options)
-        self._names = list(options.models)
         self._swapping = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -190,15 +189,19 @@ class Worker:
     async def reload(self) -> dict[str, Any]:
         """Swaps here, then in the other workers; the answer comes when all of them serve the new files."""
         await self._swap()
-        wanted = {name: self._shelf.get(name).version for name in self._names}
         if self._metrics.workers > 1:
             os.kill(self.boss, signal.SIGHUP)
             ends = asyncio.get_running_loop().time() + _SWAP_SECONDS
-            while not all(self._metrics.serves(number, version) for number, version in enumerate(wanted.values())):
+            while not self._all_serve_the_same():
                 if asyncio.get_running_loop().time() > ends:
                     raise Refusal(503, "swap-unfinished", "Not every worker serves the new files yet.", retry_after=5)
                 await asyncio.sleep(0.01)
-        return {"models": [{"name": name, "version": version} for name, version in wanted.items()]}
+        return {"models": [{"name": served.name, "version": served.version} for served in self._shelf.all()]}
+
+    def _all_serve_the_same(self) -> bool:
+        """Whether every worker serves what this one does now: a still newer file may have come meanwhile."""
+        mine = enumerate(self._shelf.all())
+        return all(self._metrics.serves(number, served.version, served.lists) for number, served in mine)
 
     def _reload_by_signal(self) -> None:
         async def reload() -> None:
@@ -228,7 +231,7 @@ class Worker:
 
     def _show_versions(self) -> None:
         for number, served in enumerate(self._shelf.all()):
-            self._row.version(number, served.version)
+            self._row.serves(number, served.version, served.lists)
 
 
 def config_of(app: App, options: ServeOptions) -> uvicorn.Config:
