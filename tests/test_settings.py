@@ -82,6 +82,12 @@ def test_values_out_of_range_are_refused(name, value):
         settings_for("fast", **{name: value})
 
 
+def test_what_C_may_be_is_said():
+    assert settings_for("fast", C="auto").C == "auto"
+    with pytest.raises(SettingsError, match="C='automatic': wanted a finite number above 0, or \"auto\""):
+        settings_for("fast", C="automatic")
+
+
 def test_unknown_presets_are_refused():
     with pytest.raises(SettingsError, match="did you mean 'balanced'"):
         settings_for("balance")

@@ -21,7 +21,7 @@ from beamwood.problem import checked_problem
 from beamwood.progress import Bars, Lines
 from beamwood.settings import settings_for
 from beamwood.train import train, train_layers
-from beamwood.weights import Columns, ancestors
+from beamwood.weights import Columns, ancestors, cost_of_mistakes
 
 SMALL = {"preset": "fast", "branching": 4, "max_leaf": 4, "progress": False}
 
@@ -100,6 +100,18 @@ def test_rows_of_length_one_are_taken_as_they_are(problem):
     assert np.allclose(np.sqrt(unit.X.multiply(unit.X).sum(axis=1)), 1, atol=1e-6)
     assert unit.with_unit_rows() is unit
     assert not train(unit.X, Y, "balanced", trees=1, progress=False).info()["unit_rows"]
+
+
+def test_automatic_C_falls_with_the_rows_that_labels_have(problem):
+    X, Y = problem
+    few = settings_for("fast", C="auto")
+    assert cost_of_mistakes(checked_problem(X[:40], sp.identity(40, format="csr")), few) == 1.0
+    rows = Y.nnz / np.unique(Y.indices).size
+    fallen = cost_of_mistakes(checked_problem(X, Y), few)
+    assert fallen == pytest.approx((4 / rows) ** 0.25)
+    assert fallen < 1
+    same = [bw.train(X, Y, "fast", C=C, progress=False).topk(X[:50]) for C in ("auto", fallen)]
+    assert (same[0][1] == same[1][1]).all()
 
 
 def test_settings_are_saved_with_the_model(problem, tmp_path):

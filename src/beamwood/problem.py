@@ -50,6 +50,11 @@ class Problem:
         """How many rows have each label."""
         return np.bincount(self.Y.indices, minlength=self.labels)
 
+    @property
+    def rows_a_label(self) -> float:
+        """The mean over the labels that have rows."""
+        return float(self.Y.nnz / max(1, self.labels - self.labels_without_rows))
+
     def with_unit_rows(self) -> Problem:
         """The problem with every row of X divided by its length; itself if all have length one (or zero) already."""
         entries = np.diff(self.X.indptr)

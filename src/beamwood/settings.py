@@ -37,7 +37,8 @@ class Settings:
     negatives:       rows a node learns from: those with a label below its parent ("tfn"), those whose beam
                      search reaches its parent ("man"), both ("tfn+man"), or tfn and a matrix of yours ("user").
     beam:            the beam of that search.
-    C:               how much a mistake costs against large weights.
+    C:               how much a mistake costs against large weights. "auto": 1 where labels have few rows, and less
+                     the more they have: (4 / mean rows a label) ** 0.25, at most 1.
     rare_weight:     adds to the cost of mistakes on rows that have the label, shared out among those n rows:
                      each counts 1 + rare_weight / n. Helps labels with few rows.
     eps:             how near to the optimum the solver goes.
@@ -59,7 +60,7 @@ class Settings:
     activation: str = "hinge-3"
     negatives: str = "tfn"
     beam: int = 10
-    C: float = 1.0
+    C: float | str = 1.0
     rare_weight: float = 0.0
     eps: float = 0.1
     max_iter: int = 100
@@ -73,6 +74,8 @@ class Settings:
             object.__setattr__(self, name, _whole(name, getattr(self, name), least))
         for name, (bound, open_end) in _REAL_NUMBERS.items():
             object.__setattr__(self, name, _real(name, getattr(self, name), bound, open_end))
+        if self.C != "auto":
+            object.__setattr__(self, "C", _real("C", self.C, 0.0, True, ', or "auto"'))
         object.__setattr__(self, "tree", _tree(self.tree))
         object.__setattr__(self, "unit_rows", _yes_or_no("unit_rows", self.unit_rows))
         _one_of("vectors", self.vectors, VECTORS)
@@ -113,8 +116,19 @@ class Settings:
 #   rare_weight  one tree, 0 and 4, P@1 / P@5 / recall@10: debian-search (4 rows a label) 35.3 / 11.4 / 57.2 and
 #                36.7 / 11.7 / 58.4; winapi-seealso (4) 78.5 / 30.7 / 91.1 and 77.9 / 30.9 / 91.3; library-subjects (29)
 #                33.7 / 16.4 / 39.5 and 33.8 / 16.4 / 39.4. A like weight on every positive row hurts the last: - 1.0.
+#   C            the more rows a label has, the less a single one should count. 3 trees, C 1 and auto: library-subjects
+#                (29 rows a label, so 0.61) 35.2 / 17.7 / 43.1 and 35.9 / 17.8 / 43.7. With 4 rows a label auto is 1;
+#                0.6 would cost debian-search a point.
 #   unit_rows    the solver expects rows of like length: 0/1 features as they come cost mulan-bibtex 18 points of P@1.
-_WIDE = {"tree": "unbalanced", "branching": 128, "max_leaf": 128, "unit_rows": True, "rare_weight": 4.0, "max_iter": 20}
+_WIDE = {
+    "tree": "unbalanced",
+    "branching": 128,
+    "max_leaf": 128,
+    "unit_rows": True,
+    "C": "auto",
+    "rare_weight": 4.0,
+    "max_iter": 20,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {},
     "balanced": {**_WIDE, "trees": 3},
@@ -131,7 +145,6 @@ _WHOLE_NUMBERS = {
     "top_weights": 0,
 }
 _REAL_NUMBERS = {  # name: (smallest, is the smallest itself left out?)
-    "C": (0.0, True),
     "rare_weight": (0.0, False),
     "eps": (0.0, True),
     "bias": (0.0, False),
@@ -176,13 +189,13 @@ def _yes_or_no(name: str, value: object) -> bool:
     raise SettingsError(f"{name}={value!r}: wanted True or False")
 
 
-def _real(name: str, value: object, least: float, open_end: bool) -> float:
+def _real(name: str, value: object, least: float, open_end: bool, other: str = "") -> float:
     is_real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     number = float(value) if is_real else math.nan  # type: ignore[arg-type]
     if math.isfinite(number) and (number > least if open_end else number >= least):
         return number
     wanted = f"above {least:g}" if open_end else f"at least {least:g}"
-    raise SettingsError(f"{name}={value!r}: wanted a finite number {wanted}")
+    raise SettingsError(f"{name}={value!r}: wanted a finite number {wanted}{other}")
 
 
 def _tree(value: object) -> str | tuple[int, ...]:

@@ -96,7 +96,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         loss: str | None = None,
         activation: str | None = None,
         negatives: str | None = None,
-        C: float | None = None,
+        C: float | str | None = None,
         rare_weight: float | None = None,
         eps: float | None = None,
         max_iter: int | None = None,

@@ -22,6 +22,7 @@ Shape = Sequence[tuple[Ints, "Ints | None"]]
 Watch = Callable[[float], None]
 # The nodes of the last layer so far that each row's beam search keeps: rows x beam, -1 where there is none.
 Match = Callable[[Sequence[Layer]], Ints]
+_FEW_ROWS = 4  # a label: up to here "auto" makes every mistake count in full
 
 
 def layer_weights(
@@ -59,6 +60,13 @@ def layer_weights(
         reaching = positives
         if problem.negatives is not None and settings.negatives == "user":
             reaching = positives | Columns.below(problem.negatives, ancestor, len(parent))
+
+
+def cost_of_mistakes(problem: Problem, settings: Settings) -> float:
+    """The number that `C` is or stands for."""
+    if settings.C != "auto":
+        return float(settings.C)
+    return float(min(1.0, (_FEW_ROWS / problem.rows_a_label) ** 0.25))
 
 
 def ancestors(shape: Shape, labels: int) -> list[Ints]:
@@ -174,7 +182,7 @@ def _learn(
         child=np.lexsort((-np.diff(positives.start), parent)).astype(np.int64),  # like sizes learn side by side
         row_weight=none if problem.row_weights is None else problem.row_weights,
         loss=LOSSES.index(settings.loss),
-        C=settings.C,
+        C=cost_of_mistakes(problem, settings),
         rare_weight=settings.rare_weight,
         eps=settings.eps,
         max_iter=settings.max_iter,

@@ -79,8 +79,9 @@ The weights are the same everywhere, and so are the answers. The stand-ins are g
 paper, not times.
 """
 _RATIO = "Times as fast as the same method without MSCM; in brackets the paper's figure for the set of that name.\n"
-_RIVALS = """Our model written in the rival's format, both timed around the Python call on one thread, in turns. For
-libpecos the quicker of its hash and binary-search chunks counts. napkinxc searches exactly and meets our exact search.
+_RIVALS = """Our model written in the rival's format, both timed around the Python call on one thread, in turns, each
+turn after one that does not count. For libpecos the quicker of its hash and binary-search chunks counts. napkinxc
+searches exactly and meets our exact search.
 """
 
 

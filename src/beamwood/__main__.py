@@ -1,0 +1,5 @@
+"""`python -m beamwood` in, the command line out."""
+
+from beamwood.cli import main
+
+main()
