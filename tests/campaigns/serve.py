@@ -88,7 +88,7 @@ def memory(server: Running) -> float:
 # --- overload --------------------------------------------------------------------------------------------------------
 
 
-SLOW_FEATURES = 5_000
+SLOW_FEATURES, SLOW_WORDS = 5_000, 300
 LEAST_ENGINE = 5e-3  # seconds that a slow question must take, or there is no overload to speak of
 
 
@@ -110,8 +110,8 @@ def slow_questions(count: int = 20) -> list[bytes]:
     rng = np.random.default_rng(0)
     made = []
     for _ in range(count):
-        ids = np.sort(rng.choice(SLOW_FEATURES, 200, replace=False))
-        features = [[int(i), round(float(v), 3)] for i, v in zip(ids, rng.standard_normal(200), strict=True)]
+        ids = np.sort(rng.choice(SLOW_FEATURES, SLOW_WORDS, replace=False))
+        features = [[int(i), round(float(v), 3)] for i, v in zip(ids, rng.standard_normal(SLOW_WORDS), strict=True)]
         made.append(json.dumps({"features": features, "beam": 1000, "k": 10}).encode())
     return made
 
