@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 import scipy.sparse as sp
+
+import beamwood as bw
 
 GOLDEN = Path(__file__).parent / "golden" / "foreign"
 SETS = ("small", "medium")
@@ -45,6 +50,19 @@ def from_pairs(rows: list[list[list[float]]], k: int) -> Answer:
 def golden_pairs(path: Path, k: int) -> Answer:
     """Answers saved as JSON."""
     return from_pairs(json.loads(path.read_text()), k)
+
+
+def check_refused(read: Callable[[Path], object], folder: Path, message: str) -> None:
+    """Reading gives a FormatError with this message, and takes memory by the bytes that are there, not by numbers."""
+    there = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    tracemalloc.start()
+    try:
+        with pytest.raises(bw.FormatError, match=message):
+            read(folder)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most <= 1_000_000 + 20 * there, f"{most:,} bytes for a folder of {there:,}"
 
 
 def check_same_answers(ours: Answer, theirs: Answer, tolerance: float = TOLERANCE) -> int:

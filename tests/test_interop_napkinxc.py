@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from foreign import GOLDEN, SETS, check_same_answers, golden_pairs, golden_rows
+from foreign import GOLDEN, SETS, check_refused, check_same_answers, golden_pairs, golden_rows
 from models import small_model, small_queries, sparse, two_layers
 
 import beamwood as bw
@@ -121,6 +121,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "another model": (put("args.bin", 26, "<i", 5), r"args.bin: modelType is 5"),
     "many trees": (put("args.bin", 41, "<i", 2**31 - 1), r"args.bin: ensemble is 2147483647"),
     "a member that is missing": (put("args.bin", 41, "<i", 2), r"member_0/tree.bin: the file is not there"),
+    "many members that are missing": (put("args.bin", 41, "<i", 10_000), r"member_0/tree.bin: the file is not there"),
     "nodes": (
         put("tree.bin", 4, "<i", 2**31 - 1),
         r"tree.bin: the list of nodes has 4294967294 entries|tree.bin: the l",
@@ -147,8 +148,20 @@ def test_a_hostile_folder_is_refused_by_file_and_field(name: str, tmp_path: Path
     spoil, message = HOSTILE[name]
     shutil.copytree(GOLDEN / "small" / "napkin_l2", tmp_path / "napkin_l2")
     spoil(tmp_path / "napkin_l2")
-    with pytest.raises(bw.FormatError, match=message):
-        read(tmp_path / "napkin_l2")
+    check_refused(read, tmp_path / "napkin_l2", message)
+
+
+def test_a_feature_far_outside_takes_no_memory(tmp_path: Path) -> None:
+    layer = bw.Layer(sp.csc_array(np.array([[1], [2]], np.float32)), np.zeros(1, np.int64))
+    write(bw.Model.from_layers([layer]), tmp_path / "out", "napkinxc")
+    path = tmp_path / "out" / "weights.bin"
+    old, new = ((struct.pack("<QQB", n, 2, 1), struct.pack("<ifif", 2, 1.0, n - 1, 2.0)) for n in (4, 2**30))
+    data = path.read_bytes()
+    for before, after in zip(old, new, strict=True):
+        assert data.count(before) == 1
+        data = data.replace(before, after)
+    path.write_bytes(data)
+    check_refused(read, tmp_path / "out", r"weights.bin: it says 1,073,741,822 features; with \d+ weights")
 
 
 def test_weights_out_of_order_are_put_in_order(tmp_path: Path) -> None:

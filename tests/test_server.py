@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -25,6 +26,18 @@ for needed in ("uvicorn", "uvloop", "httptools", "orjson"):
 
 from models import large_model, small_model  # noqa: E402
 from serving import LABELS, TOKEN, Running, shop, wait_for  # noqa: E402
+from uvicorn.server import ServerState  # noqa: E402
+
+from beamwood.server.admission import Desk  # noqa: E402
+from beamwood.server.app import App  # noqa: E402
+from beamwood.server.boss import shut  # noqa: E402
+from beamwood.server.connection import Connection  # noqa: E402
+from beamwood.server.log import Log  # noqa: E402
+from beamwood.server.metrics import Metrics  # noqa: E402
+from beamwood.server.options import ServeOptions  # noqa: E402
+from beamwood.server.routes import Routes  # noqa: E402
+from beamwood.server.swap import Shelf  # noqa: E402
+from beamwood.server.worker import config_of  # noqa: E402
 
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
@@ -385,6 +398,22 @@ def test_a_new_file_takes_over_in_every_worker_and_a_bad_one_is_refused(folder: 
         wait_for(lambda: text in server.ask("GET", "/metrics", **BEARER)[2].decode())
 
 
+def test_a_new_list_of_a_filter_takes_over_in_every_worker_without_a_new_model(folder: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "feet.txt"
+    listed.write_text("socks\nboots\n")
+    words = ("--filter", f"feet={listed}", "--token-file", folder / "token")
+    with Running(folder / "shop.bw", *words, workers=2) as server:
+
+        def found() -> set[str]:
+            hits = server.json("POST", "/v1/search", {"text": "wool", "filter": "feet"}, **BEARER)["hits"]
+            return {hit["key"] for hit in hits}
+
+        assert found() == {"socks", "boots"}
+        listed.write_text("boots\n")
+        server.json("POST", "/v1/admin/reload", **BEARER)
+        assert all(found() == {"boots"} for _ in range(20))
+
+
 # --- load ------------------------------------------------------------------------------------------------------------
 
 
@@ -463,6 +492,53 @@ def test_sigterm_answers_what_came_and_exits_with_0(folder: Path) -> None:
             one.join()
         assert answered[0] > 50
         assert lost == []
+
+
+@pytest.mark.parametrize("half_done", [False, True])
+def test_who_is_connected_when_the_door_is_shut_is_let_in_and_no_one_else(half_done: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        if half_done:  # the last packet of the handshake counts when data follow: the client alone is connected
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 10)
+        listener.settimeout(10)
+        with socket.create_connection(listener.getsockname()) as client:
+            shut(listener)
+            client.sendall(b"question")
+            taken, _ = listener.accept()
+            with taken:
+                assert taken.recv(100) == b"question"
+        with socket.socket() as late:
+            late.settimeout(0.3)
+            with pytest.raises(TimeoutError):
+                late.connect(listener.getsockname())
+
+
+def test_a_request_that_came_and_was_not_read_yet_is_answered_before_its_connection_is_closed(folder: Path) -> None:
+    options = ServeOptions(models={"shop": folder / "shop.bw"}, log="off")
+
+    async def run() -> bytes:
+        loop, row = asyncio.get_running_loop(), Metrics(["shop"], 1).row(0)
+        routes = Routes(options, Shelf(options), Desk(options, row, loop), row, None)
+        app = App(options, routes, row, Log("off"))
+        config = config_of(app, options)
+        config.load()
+        connection = Connection(config, ServerState(), {}, loop)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            client = socket.create_connection(listener.getsockname())
+            await loop.connect_accepted_socket(lambda: connection, listener.accept()[0])
+        with client:
+            client.setblocking(False)
+            app.drain()
+            client.send(b"POST /v1/search HTTP/1.1\r\nhost: x\r\ncontent-length: 16\r\n\r\n" + b'{"text": "wool"}')
+            connection.shutdown()  # before the event loop has looked at the socket
+            answer = b""
+            while part := await asyncio.wait_for(loop.sock_recv(client, 65536), 20):
+                answer += part
+        routes.desk.close()
+        return answer
+
+    answer = asyncio.run(run())
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b'"hits":[{' in answer
 
 
 def test_a_killed_worker_comes_back_while_others_go_on(folder: Path) -> None:

@@ -83,7 +83,19 @@ class Folder:
                 path.write_bytes(self.honest[path])
 
     def outcome(self, number: int) -> str:
-        """What loading comes to; anything but these two is an error of ours."""
+        """What loading comes to; anything but these two is an error of ours.
+
+        Too much memory is measured once more: Python's table of interned strings, to which parts of paths go, is made
+        anew (2 MB) in the middle of one load of thousands. A reader that takes too much does so every time.
+        """
+        most, result = self.measured()
+        if most > (limit := 2 * self.most + SLACK):
+            most, result = self.measured()
+        assert most <= limit, (self.kind, number, f"{most:,} bytes, an honest load takes {self.most:,}")
+        return result
+
+    def measured(self) -> tuple[int, str]:
+        """The most bytes that loading took at once, and what it came to."""
         tracemalloc.start()
         try:
             self.open()
@@ -93,8 +105,7 @@ class Folder:
         finally:
             most = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-        assert most <= 2 * self.most + SLACK, (self.kind, number, f"{most:,} bytes, an honest load takes {self.most:,}")
-        return result
+        return most, result
 
     def spoil(self, rng: Any, path: Path) -> None:
         """One of several ways to damage a file."""

@@ -32,6 +32,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from serving import LABELS, TEXTS, TOKEN, Running, shop, wait_for
 
 import beamwood as bw
+from beamwood import datasets
+from beamwood.bench.rivals import python_of
 
 Answer = tuple[int, bytes]
 
@@ -86,7 +88,7 @@ def memory(server: Running) -> float:
 # --- overload --------------------------------------------------------------------------------------------------------
 
 
-SLOW_FEATURES = 5_000
+SLOW_FEATURES, SLOW_WORDS = 5_000, 300
 LEAST_ENGINE = 5e-3  # seconds that a slow question must take, or there is no overload to speak of
 
 
@@ -108,8 +110,8 @@ def slow_questions(count: int = 20) -> list[bytes]:
     rng = np.random.default_rng(0)
     made = []
     for _ in range(count):
-        ids = np.sort(rng.choice(SLOW_FEATURES, 200, replace=False))
-        features = [[int(i), round(float(v), 3)] for i, v in zip(ids, rng.standard_normal(200), strict=True)]
+        ids = np.sort(rng.choice(SLOW_FEATURES, SLOW_WORDS, replace=False))
+        features = [[int(i), round(float(v), 3)] for i, v in zip(ids, rng.standard_normal(SLOW_WORDS), strict=True)]
         made.append(json.dumps({"features": features, "beam": 1000, "k": 10}).encode())
     return made
 
@@ -185,23 +187,31 @@ def overload(folder: Path, seconds: float) -> bool:
     return bool(np.median(engine) >= LEAST_ENGINE and swift and right and after < 1.2 * before + 20)
 
 
+def demo(path: Path) -> tuple[bw.Model, list[str]]:
+    """The model of `make demo`, saved, and texts of library records that it was not trained on."""
+    data = datasets.load("library-subjects")
+    features = bw.TextFeatures(min_df=2, sublinear_tf=True)
+    bw.train_text(data.train_texts, data.train_labels, text=features, preset="fast", progress=False).save(path)
+    return bw.load(path), data.test_texts[:2000]
+
+
 def closed(folder: Path, seconds: float) -> bool:
-    """Ten times as many connections as it needs, each asking as fast as it is answered."""
-    shop().save(folder / "shop.bw")
-    model = bw.load(folder / "shop.bw")
-    expected = {text: [hit.label for hit in model.search(text)] for text in TEXTS}
+    """The demo model, ten times as many connections as it needs, each asking as fast as it is answered."""
+    model, texts = demo(folder / "demo.bw")
+    expected = [[(hit.label, np.float32(hit.score)) for hit in model.search(text)] for text in texts]
     counts: Counter[Any] = Counter()
 
     async def client(port: int, ends: float) -> None:
         wire, chance = Wire(port), random.Random()
         while time.perf_counter() < ends:
-            text = chance.choice(TEXTS)
+            number = chance.randrange(len(texts))
             try:
-                status, data = await wire.ask(json.dumps({"text": text}).encode())
+                status, data = await wire.ask(json.dumps({"text": texts[number]}).encode())
             except (OSError, asyncio.IncompleteReadError) as error:
                 counts[type(error).__name__] += 1
                 continue
-            right = status != 200 or [hit["label"] for hit in json.loads(data)["hits"]] == expected[text]
+            hits = json.loads(data)["hits"] if status == 200 else []
+            right = status != 200 or [(hit["label"], np.float32(hit["score"])) for hit in hits] == expected[number]
             counts[status if right else "wrong"] += 1
         wire.close()
 
@@ -209,8 +219,8 @@ def closed(folder: Path, seconds: float) -> bool:
         ends = time.perf_counter() + seconds
         await asyncio.gather(*(client(port, ends) for _ in range(320)))
 
-    with Running(folder / "shop.bw", "--log", "off", workers=2) as server:
-        server.json("POST", "/v1/search", {"text": "wool"})
+    with Running(folder / "demo.bw", "--log", "off", workers=2) as server:
+        server.json("POST", "/v1/search", {"text": "jazz"})
         before = memory(server)
         asyncio.run(all_of_them(server.port))
         after = memory(server)
@@ -476,8 +486,9 @@ def outside(folder: Path) -> bool:
 # --- Annif -----------------------------------------------------------------------------------------------------------
 
 
-def annif(folder: Path, program: str) -> bool:
+def annif(folder: Path) -> bool:
     """A real Annif with a project of backend http aimed at the server: suggestions and `annif eval`."""
+    python = python_of("annif")  # in build/rivals, where it is installed when it is not there yet
     shop().save(folder / "shop.bw")
     prefix = "http://example.org/shop/"
     keys = sorted({key for keys in LABELS for key in keys})
@@ -494,9 +505,8 @@ def annif(folder: Path, program: str) -> bool:
         )
 
         def run(*words: str, given: str | None = None) -> str:
-            ran = subprocess.run(
-                [program, *words], cwd=folder, input=given, capture_output=True, text=True, check=False,
-            )  # fmt: skip
+            command = [python, python.with_name("annif"), *words]
+            ran = subprocess.run(command, cwd=folder, input=given, capture_output=True, text=True, check=False)
             assert ran.returncode == 0, ran.stderr[-2000:]
             return ran.stdout
 
@@ -520,7 +530,6 @@ def main() -> None:
     options.add_argument("--times", type=int, default=100)
     options.add_argument("--cases", type=int, default=20_000)
     options.add_argument("--slow", type=int, default=500)
-    options.add_argument("--annif", default="annif", help="the program; Annif is best installed in a venv of its own")
     given = options.parse_args()
     campaigns: dict[str, Callable[[Path], bool]] = {
         "overload": lambda folder: overload(folder, given.seconds),
@@ -531,7 +540,7 @@ def main() -> None:
         "hostile": lambda folder: hostile(folder, given.cases),
         "slow": lambda folder: slow(folder, given.slow),
         "outside": outside,
-        "annif": lambda folder: annif(folder, given.annif),
+        "annif": annif,
     }
     unknown = set(given.names) - set(campaigns)
     if unknown:

@@ -22,6 +22,8 @@ ADVICE = "Copy the folder again from where it was made."
 MOST_FEATURES = 2**31 - 1
 MOST_LAYERS = 512
 _LARGEST_JSON = 16 << 20
+_UNUSED_FEATURES = 1 << 24  # features that need no weight to be believed: hashed ones are many, and most have none
+_FEATURES_A_WEIGHT = 64
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,13 @@ def real(values: dict[str, Any], name: str, path: Path) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e38:
         raise wrong(path, f"{name} is {value!r:.60}, a number is wanted")
     return float(value)
+
+
+def check_features(path: Path, features: int, weights: int) -> None:
+    """Refuses a number of features that the weights do not bear out: a model takes four bytes for each of them."""
+    most = _UNUSED_FEATURES + _FEATURES_A_WEIGHT * weights
+    if features > most:
+        raise wrong(path, f"it says {features:,} features; with {weights:,} weights up to {most:,} are believed")
 
 
 def same(path: Path, name: str, found: object, wanted: object, where: str) -> None:

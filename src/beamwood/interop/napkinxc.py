@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from beamwood.activations import Activation
 from beamwood.errors import SettingsError
-from beamwood.interop.foreign import MOST_FEATURES, Imported, errors_of, read_file, wrong
+from beamwood.interop.foreign import MOST_FEATURES, Imported, check_features, errors_of, read_file, wrong
 from beamwood.interop.layering import given_labels, layers_of_nodes
 from beamwood.layers import Layer
 from beamwood.model import Model
@@ -119,10 +119,11 @@ def _read_args(path: Path) -> _Args:
 def read(folder: Path, features: int | None = None) -> Imported:
     """The model in a folder. features: columns of X, if there are more than the weights use."""
     args = _read_args(folder / "args.bin")
-    members = [folder] if args.trees == 1 else [folder / f"member_{i}" for i in range(args.trees)]
-    trees = [_read_tree(member) for member in members]
-    both = list(zip(members, trees, strict=True))
-    bases = [_read_weights(member / "weights.bin", len(tree.parent)) for member, tree in both]
+    members, trees, bases = [], [], []
+    for number in range(args.trees):  # one by one: nothing is made for a tree that is announced and not there
+        members.append(folder if args.trees == 1 else folder / f"member_{number}")
+        trees.append(_read_tree(members[-1]))
+        bases.append(_read_weights(members[-1] / "weights.bin", len(trees[-1].parent)))
     losses = {base.loss for base in bases}
     if len(losses) > 1:
         raise wrong(folder, f"its trees have the losses {sorted(losses)}, one for all is wanted")
@@ -130,6 +131,8 @@ def read(folder: Path, features: int | None = None) -> Imported:
     columns = max(1, used - _FIRST) if features is None else features
     if columns < used - _FIRST:
         raise SettingsError(f"features={features}, but the weights use {used - _FIRST:,}; give the columns of X")
+    if features is None:
+        check_features(folder / "weights.bin", columns, sum(len(base.index) for base in bases))
     models = []
     for member, tree, base in zip(members, trees, bases, strict=True):
         with errors_of(member):

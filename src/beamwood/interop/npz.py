@@ -40,6 +40,8 @@ _UNREADABLE = (
 )
 _MOST_TIMES = 200  # how many times its size a file may unpack to; weights hardly shrink, ones do a little
 _LONGEST_HEADER = 10_000
+_EMPTY_COLUMNS = 4096  # that a csr file may have: nothing in it but the shape speaks of them, and each takes memory
+_COLUMNS_A_VALUE = 4
 
 
 def read_csc(path: Path) -> Any:
@@ -108,6 +110,10 @@ def _checked(path: Path, kind: str, shape: Array, indptr: Array, indices: Array,
         values = data.astype(np.float32)
     if not np.isfinite(values).all():
         raise wrong(path, f"data holds {data[~np.isfinite(values)][0]}, finite float32 numbers are wanted")
+    if kind == "csr" and columns > _EMPTY_COLUMNS + _COLUMNS_A_VALUE * len(data):
+        raise wrong(
+            path, f"{len(data):,} values in {columns:,} columns; a csr file of so many empty columns is refused"
+        )
     form: Any = sp.csr_array if kind == "csr" else sp.csc_array
     narrow = np.int32 if len(data) < 2**31 else np.int64
     matrix = form((values, indices.astype(np.int32), indptr.astype(narrow)), shape=(rows, columns))

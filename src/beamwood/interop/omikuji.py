@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from beamwood.activations import Activation
 from beamwood.errors import SettingsError
 from beamwood.interop.cbor import Reader, Writer
-from beamwood.interop.foreign import MOST_FEATURES, Imported, errors_of, read_json, whole, wrong
+from beamwood.interop.foreign import MOST_FEATURES, Imported, check_features, errors_of, read_json, whole, wrong
 from beamwood.interop.layering import given_labels, layers_of_nodes
 from beamwood.layers import Layer
 from beamwood.model import Model
@@ -51,6 +51,7 @@ def read(folder: Path) -> Imported:
     if loss not in ("Hinge", "Log"):
         raise wrong(path, f"classifier_loss_type is {loss!r:.60}, 'Hinge' or 'Log' is wanted")
     trees = [_read_tree(path, features) for path in _tree_files(folder)]
+    check_features(path, features, sum(columns.nnz for tree in trees for columns in tree.columns))
     labels = 1 + max(int(tree.label.max(initial=-1)) for tree in trees)
     models = []
     for tree in trees:
@@ -160,8 +161,8 @@ def _read_node(reader: Reader, tree: _Tree, node: int) -> tuple[int, int] | None
     kind = _tag(reader, "a node", ("Branch", "Leaf"))
     _begin(reader, kind, 2)
     _name(reader, "weights")
-    columns = _read_weights(reader, tree.features)
-    if columns.shape[1] == 0:
+    cells = _read_weights(reader, tree.features)
+    if cells.columns == 0:
         raise reader.wrong(f"a {kind} without children")
     if kind == "Branch":
         _name(reader, "children")
@@ -171,9 +172,9 @@ def _read_node(reader: Reader, tree: _Tree, node: int) -> tuple[int, int] | None
         _name(reader, "labels")
         labels = reader.whole_numbers("labels")
         count = len(labels)
-    if count != columns.shape[1]:
-        raise reader.wrong(f"a {kind} with {count:,} children and weights for {columns.shape[1]:,}")
-    first = tree.add(node, columns, labels)
+    if count != cells.columns:
+        raise reader.wrong(f"a {kind} with {count:,} children and weights for {cells.columns:,}")
+    first = tree.add(node, cells.csc(tree.features + 1), labels)
     return (first, count) if labels is None else None
 
 
@@ -198,8 +199,24 @@ def _name(reader: Reader, name: str) -> None:
         raise reader.wrong(f"the field {found!r:.40}, {name} is wanted")
 
 
-def _read_weights(reader: Reader, features: int) -> Any:
-    """(features + 1) x children, csc."""
+@dataclass(frozen=True)
+class _Cells:
+    """Weights cell by cell; no memory is taken for columns before the children are counted."""
+
+    row: Array
+    column: Array
+    value: Array
+    columns: int
+
+    def csc(self, rows: int) -> Any:
+        """The matrix."""
+        made = sp.csc_array(sp.coo_array((self.value, (self.row, self.column)), shape=(rows, self.columns)))
+        made.sum_duplicates()
+        return made
+
+
+def _read_weights(reader: Reader, features: int) -> _Cells:
+    """(features + 1) x children."""
     if _tag(reader, "weights", ("Sparse", "Dense")) == "Dense":
         return _read_dense(reader, features + 1)
     _begin(reader, "Sparse", 6)
@@ -216,16 +233,16 @@ def _read_weights(reader: Reader, features: int) -> Any:
     indptr, outer, inner = arrays
     if rows != features + 1:
         raise reader.wrong(f"outer_dim is {rows:,}, settings.json wants {features + 1:,}")
-    if len(indptr) != len(outer) + 1 or len(inner) != len(data) or columns > len(data) + 2**20:
+    if len(indptr) != len(outer) + 1 or len(inner) != len(data):
         raise reader.wrong("indptr, outer_inds, inner_inds and data do not fit each other")
     if indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
         raise reader.wrong("indptr does not rise from 0 to the number of values")
     if (np.diff(outer) <= 0).any() or (len(outer) and outer[-1] >= rows) or (len(inner) and inner.max() >= columns):
         raise reader.wrong("outer_inds or inner_inds lie outside")
-    return _checked(reader, np.repeat(outer, np.diff(indptr)), inner, data, (rows, columns))
+    return _checked(reader, _Cells(np.repeat(outer, np.diff(indptr)), inner, data, columns))
 
 
-def _read_dense(reader: Reader, wanted: int) -> Any:
+def _read_dense(reader: Reader, wanted: int) -> _Cells:
     _begin(reader, "Dense", 3)
     _name(reader, "v")
     version = reader.whole("v")
@@ -236,15 +253,13 @@ def _read_dense(reader: Reader, wanted: int) -> Any:
     if version != 1 or len(dim) != 2 or dim[0] != wanted or dim[0] * dim[1] != len(data):
         raise reader.wrong(f"Dense weights of version {version}, dim {dim!r:.60} and {len(data):,} values")
     at = np.flatnonzero(data)
-    return _checked(reader, at // dim[1], at % dim[1], data[at], (wanted, dim[1]))
+    return _checked(reader, _Cells(at // dim[1], at % dim[1], data[at], dim[1]))
 
 
-def _checked(reader: Reader, rows: Array, columns: Array, data: Array, shape: tuple[int, int]) -> Any:
-    if not np.isfinite(data).all():
+def _checked(reader: Reader, cells: _Cells) -> _Cells:
+    if not np.isfinite(cells.value).all():
         raise reader.wrong("data holds a number that is not finite")
-    made = sp.csc_array(sp.coo_array((data, (rows, columns)), shape=shape))
-    made.sum_duplicates()
-    return made
+    return cells
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

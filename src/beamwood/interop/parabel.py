@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from beamwood.interop.foreign import MOST_FEATURES, Imported, errors_of, read_text, wrong
+from beamwood.interop.foreign import MOST_FEATURES, Imported, check_features, errors_of, read_text, wrong
 from beamwood.interop.layering import layers_of_nodes
 from beamwood.model import Model
 
@@ -86,6 +86,7 @@ def read(folder: Path) -> Imported:
         path = folder / f"{number}.tree"
         with errors_of(path):
             tree = _Lines(path).tree(param)
+            check_features(path, param.features, tree[1].nnz)
             layers = layers_of_nodes(*tree, level_labels=True, labels=param.labels)
             how: dict[str, Any] = {"activation": param.loss, "path": "log-exp", "discount": param.discount}
             made_by = _KINDS[_BONSAI if param.bonsai else _PARABEL]

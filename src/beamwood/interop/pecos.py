@@ -19,7 +19,17 @@ import scipy.sparse as sp
 
 from beamwood.activations import Activation
 from beamwood.errors import SettingsError
-from beamwood.interop.foreign import MOST_LAYERS, Imported, errors_of, read_json, real, same, whole, wrong
+from beamwood.interop.foreign import (
+    MOST_LAYERS,
+    Imported,
+    check_features,
+    errors_of,
+    read_json,
+    real,
+    same,
+    whole,
+    wrong,
+)
 from beamwood.interop.layering import at_one_depth, labels_in_order
 from beamwood.interop.npz import read_csc, write_csc
 from beamwood.layers import Layer
@@ -142,7 +152,9 @@ def _check_chain(parts: list[_Part], param: Path, head: dict[str, Any]) -> None:
         rows = part.weights.shape[0]
         same(part.folder / "W.npz", "the number of features", rows, parts[0].weights.shape[0], "layer 0")
         above = len(part.parent)
-    for name, size in (("nr_features", parts[0].weights.shape[0]), ("nr_labels", above)):
+    features = parts[0].weights.shape[0]
+    check_features(parts[0].folder / "W.npz", features, sum(part.weights.nnz for part in parts))
+    for name, size in (("nr_features", features), ("nr_labels", above)):
         if head.get(name) is not None:
             same(param, name, head[name], size, "the layers")
 

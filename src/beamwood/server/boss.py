@@ -30,6 +30,12 @@ _BACKLOG = 2048
 _TOO_SOON = 1.0  # a worker that lived less than this is started again only after as much time
 _KILL_AFTER = 5.0  # seconds beyond the drain
 _SO_ATTACH_FILTER = 26
+_DROP_SYN = (  # a BPF program: code, steps to skip if true and if not, argument
+    (0x30, 0, 0, 13),  # load byte 13 of the TCP header: its flags
+    (0x45, 0, 1, 0x02),  # is SYN among them?
+    (0x06, 0, 0, 0),  # yes: keep nothing of the packet
+    (0x06, 0, 0, 0xFFFFFFFF),  # no: keep all of it
+)
 _LINE_OF_LOG = '{{"event":"{event}","worker":{number},"pid":{pid},"code":{code}}}\n'
 
 
@@ -123,7 +129,7 @@ class Boss:
     def _stop(self, came: _Signals, failed: bool = False) -> int:
         """Shuts the door, lets the workers finish, and leaves."""
         _notify(b"STOPPING=1")
-        _shut(self._listener)
+        shut(self._listener)
         self._tell(signal.SIGTERM)
         ends = time.monotonic() + self._options.drain_s + _KILL_AFTER
         while any(worker.poll() is None for worker in self._workers) and time.monotonic() < ends:
@@ -160,17 +166,17 @@ def _listen(options: ServeOptions) -> socket.socket:
     return listener
 
 
-def _shut(listener: socket.socket) -> None:
+def shut(listener: socket.socket) -> None:
     """No new connection from here on, while those in the queue are still taken.
 
     Closing the socket would reset the ones in the queue, whose clients may have sent a request. So the kernel is given
-    a filter that drops what arrives at the listening socket: a client that comes now is refused when its first packet,
-    sent again, finds no socket.
+    a filter that drops first packets (SYN) at the listening socket: a client that comes now is refused when its first
+    packet, sent again, finds no socket. All others pass: they belong to clients who take themselves for connected.
     """
-    drop = struct.pack("HBBI", 0x06, 0, 0, 0)  # BPF: return 0, keep no byte of the packet
-    program = ctypes.create_string_buffer(drop)
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in _DROP_SYN))
+    filter_ = struct.pack("HxxxxxxP", len(_DROP_SYN), ctypes.addressof(program))
     try:
-        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HxxxxxxP", 1, ctypes.addressof(program)))
+        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filter_)
     except OSError:  # a kernel without it: the queue is short, and taken anyway
         listener.listen(0)
 

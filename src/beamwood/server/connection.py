@@ -7,6 +7,9 @@ patience: connections that are slow, idle, too long or too many are ended by a s
 
 from __future__ import annotations
 
+from array import array
+from fcntl import ioctl
+from termios import FIONREAD
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -88,10 +91,20 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def shutdown(self) -> None:
-        """Ends the connection after the request that is under way."""
+        """Ends the connection after the request that is under way, or that has come and was not read yet."""
         if self._body is not None:
             self._go_on()
-        super().shutdown()
+        if not self._has_unread():
+            super().shutdown()
+
+    def _has_unread(self) -> bool:
+        """Whether bytes wait in the socket: closing it would lose them. While the server drains, answers close."""
+        waiting = array("i", [0])
+        try:
+            ioctl(self.transport.get_extra_info("socket").fileno(), FIONREAD, waiting)
+        except OSError:  # the socket is closed
+            return False
+        return waiting[0] > 0
 
     def _is_plain(self) -> bool:
         """Whether nothing stands in the way of an answer on the spot: no other answer, no more than HTTP/1.1 wants."""

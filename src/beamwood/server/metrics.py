@@ -49,6 +49,7 @@ def _layout(models: int) -> dict[str, int]:
         ("beam", len(BEAMS) + 2),
         *((single, 1) for single in _SINGLES),
         ("version", 2 * models),
+        ("lists", models),
     ):
         at[name] = count
         count += size
@@ -75,11 +76,11 @@ class Metrics:
         """The row that one worker writes to."""
         return Row(self, worker)
 
-    def serves(self, model: int, version: str) -> bool:
-        """Whether every worker that is ready serves this version of a model."""
-        halves = _halves(version)
-        at = self.at["version"] + 2 * model
-        return all((row[at], row[at + 1]) == halves for row in self.rows if row[self.at["ready"]])
+    def serves(self, model: int, version: str, lists: int) -> bool:
+        """Whether every worker that is ready serves this version of a model, with filters of these lists."""
+        wanted = (*_halves(version), float(lists))
+        at, also = self.at["version"] + 2 * model, self.at["lists"] + model
+        return all((row[at], row[at + 1], row[also]) == wanted for row in self.rows if row[self.at["ready"]])
 
     def fewest_connections(self) -> float:
         """The connections of the worker that has the fewest."""
@@ -169,10 +170,11 @@ class Row:
         """Adds to a single number."""
         self.cells[self._at[name]] += value
 
-    def version(self, model: int, version: str) -> None:
-        """Says which version of a model this worker serves."""
+    def serves(self, model: int, version: str, lists: int) -> None:
+        """Says which version of a model this worker serves, and with filters of which lists."""
         at = self._at["version"] + 2 * model
         self.cells[at], self.cells[at + 1] = _halves(version)
+        self.cells[self._at["lists"] + model] = float(lists)
 
     def answered(self, route: str, status: int) -> None:
         """Counts one answer."""

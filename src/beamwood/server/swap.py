@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ class Served:
     model: bw.Model
     version: str
     filters: Mapping[str, bw.Filter]
+    lists: int  # a digest of the filters' files that a double can hold
     loaded: float = field(default_factory=time.time)
 
     @cached_property
@@ -87,12 +89,13 @@ class Shelf:
         return list(self._served.values())
 
     def load_again(self) -> dict[str, Served]:
-        """Every file read anew and checked throughout; the ones that did not change stay as they are. Slow."""
+        """Every file read anew and checked throughout; models that did not change, nor their filters, stay. Slow."""
         fresh = {}
         for name, path in self._options.models.items():
             served = _open(name, path, self._options, verify=True)
             before = self._served[name]
-            fresh[name] = before if served.version == before.version else served
+            same = served.version == before.version and served.lists == before.lists
+            fresh[name] = before if same else served
         return fresh
 
     def put(self, fresh: dict[str, Served]) -> int:
@@ -105,19 +108,20 @@ class Shelf:
 def _open(name: str, path: Path, options: ServeOptions, verify: bool) -> Served:
     try:
         model = bw.load(path, verify=verify)
-        filters = {label: _filter(model, file) for label, file in options.filters.items()}
+        keys = {label: _keys(file) for label, file in options.filters.items()}
+        filters = {label: model.filter(allow=some, missing="ignore") for label, some in keys.items()}
     except BeamwoodError as error:
         raise BadModel(name, str(error)) from None
     assert model.version is not None
-    return Served(name, model, model.version, filters)
+    digest = sha256(repr(keys).encode()).digest()
+    return Served(name, model, model.version, filters, int.from_bytes(digest[:6], "big"))
 
 
-def _filter(model: bw.Model, path: Path) -> bw.Filter:
-    """The labels whose keys stand in a file, one a line; keys that a new model no longer has do no harm."""
+def _keys(path: Path) -> list[str]:
+    """The keys in a filter's file, one a line; those that a model does not have do no harm."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        return [key for key in path.read_text(encoding="utf-8").splitlines() if key]
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"{path}: the filter cannot be read ({type(error).__name__}); a key a line is wanted"
         ) from None
-    return model.filter(allow=[key for key in lines if key], missing="ignore")

@@ -66,12 +66,14 @@ class Server(uvicorn.Server):
             return
         self._stepped_back = False
         try:
-            taken, _ = self._listener.accept()
+            self._accept()
         except (BlockingIOError, ConnectionAbortedError):  # another worker has it, or it is gone
             return
         except OSError:  # no more open files: those that end make room
             self._step_back(_NO_ROOM_SECONDS)
-            return
+
+    def _accept(self) -> None:
+        taken, _ = self._listener.accept()
         taken.setblocking(False)
         taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         task = self._loop.create_task(self._loop.connect_accepted_socket(self._protocol, taken))
@@ -107,11 +109,31 @@ class Server(uvicorn.Server):
         self._worker.drain()
         await asyncio.sleep(_ACCEPT_SECONDS)
         self._loop.remove_reader(self._listener)
+        self._accept_the_rest()
         self._listener.close()
+        await asyncio.gather(*self._joining, return_exceptions=True)
         ends = asyncio.get_running_loop().time() + _LINGER_SECONDS
         while self.server_state.connections and asyncio.get_running_loop().time() < ends:
             await asyncio.sleep(0.01)
+        sweeping = asyncio.create_task(self._sweep_on())
         await super().shutdown(sockets)
+        sweeping.cancel()
+
+    async def _sweep_on(self) -> None:
+        """Those who send slowly are not waited for longer than usual."""
+        while True:
+            await asyncio.sleep(1)
+            self._worker.each_second(self.server_state)
+
+    def _accept_the_rest(self) -> None:
+        """Takes all that is left in the queue: time alone does not empty it where processors are busy."""
+        while True:
+            try:
+                self._accept()
+            except ConnectionAbortedError:
+                continue
+            except OSError:  # there is no more, or no room for more
+                return
 
 
 class Worker:
@@ -124,7 +146,6 @@ class Worker:
         self._log = Log(options.log, number)
         self._row: Row = metrics.row(number)
         self._shelf = Shelf(options)
-        self._names = list(options.models)
         self._swapping = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -134,7 +155,7 @@ class Worker:
         self._desk = Desk(self._options, self._row, loop)
         self._routes = Routes(self._options, self._shelf, self._desk, self._row, self.reload)
         self._app = App(self._options, self._routes, self._row, self._log)
-        server = Server(_config(self._app, self._options), self, self._listener)
+        server = Server(config_of(self._app, self._options), self, self._listener)
         loop.add_signal_handler(signal.SIGTERM, setattr, server, "should_exit", True)
         loop.add_signal_handler(signal.SIGHUP, self._reload_by_signal)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the boss decides what it means
@@ -168,15 +189,19 @@ class Worker:
     async def reload(self) -> dict[str, Any]:
         """Swaps here, then in the other workers; the answer comes when all of them serve the new files."""
         await self._swap()
-        wanted = {name: self._shelf.get(name).version for name in self._names}
         if self._metrics.workers > 1:
             os.kill(self.boss, signal.SIGHUP)
             ends = asyncio.get_running_loop().time() + _SWAP_SECONDS
-            while not all(self._metrics.serves(number, version) for number, version in enumerate(wanted.values())):
+            while not self._all_serve_the_same():
                 if asyncio.get_running_loop().time() > ends:
                     raise Refusal(503, "swap-unfinished", "Not every worker serves the new files yet.", retry_after=5)
                 await asyncio.sleep(0.01)
-        return {"models": [{"name": name, "version": version} for name, version in wanted.items()]}
+        return {"models": [{"name": served.name, "version": served.version} for served in self._shelf.all()]}
+
+    def _all_serve_the_same(self) -> bool:
+        """Whether every worker serves what this one does now: a still newer file may have come meanwhile."""
+        mine = enumerate(self._shelf.all())
+        return all(self._metrics.serves(number, served.version, served.lists) for number, served in mine)
 
     def _reload_by_signal(self) -> None:
         async def reload() -> None:
@@ -206,10 +231,11 @@ class Worker:
 
     def _show_versions(self) -> None:
         for number, served in enumerate(self._shelf.all()):
-            self._row.version(number, served.version)
+            self._row.serves(number, served.version, served.lists)
 
 
-def _config(app: App, options: ServeOptions) -> uvicorn.Config:
+def config_of(app: App, options: ServeOptions) -> uvicorn.Config:
+    """How uvicorn is to behave."""
     return uvicorn.Config(
         app,
         http=Connection,
