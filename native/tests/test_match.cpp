@@ -1,4 +1,5 @@
 // match_*.hpp: four ways to intersect two supports, one result; and none leaves memory when a support is damaged.
+#include <functional>
 #include <set>
 
 #include "forests.hpp"
@@ -44,7 +45,7 @@ std::vector<Match> matches_of(Matcher matcher, const Query& query, const Support
   case Matcher::hash: found = match_hash(query, support, out.data()); break;
   case Matcher::dense:
     lookup.prepare(dimension);
-    if (lookup.enter(support)) {
+    if (lookup.enter(support, std::identity{})) {
       found = lookup.match(query, out.data());
       lookup.leave(support);
       std::vector<Match> again(query.count + std::size_t{1});
@@ -122,8 +123,9 @@ TEST(dense_reports_a_feature_outside_and_is_clean_afterwards) {
   const OwnedSupport damaged{{1, 3, 10}, {}}, honest{{2, 4}, {}};
   DenseLookup lookup;
   lookup.prepare(10);
-  CHECK(!lookup.enter(damaged.view()));
-  CHECK(lookup.enter(honest.view()));
+  CHECK(!lookup.enter(damaged.view(), std::identity{}));
+  CHECK(!lookup.enter(honest.view(), [](std::uint32_t j) { return j == 0 ? 0u : DenseLookup::kNowhere; }));
+  CHECK(lookup.enter(honest.view(), std::identity{}));
   std::vector<Match> out(query.feature.size() + 1);
   CHECK(lookup.match(query.view(), out.data()) == 2);
   CHECK(out[0].row == 0 && out[1].row == 1);

@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -66,11 +67,12 @@ private:
                  Matcher matcher, const Kernels& kernels, Activate&& activate) {
     Chunk chunk;
     if (!layer.chunks.at(parent, chunk)) return false;
-    if (matcher == Matcher::dense && !lookup_.enter(chunk.support)) return false;
+    const auto record = [&](std::uint32_t row) { return chunk.offset[row]; };
+    if (matcher == Matcher::dense && !lookup_.enter(chunk.support, record)) return false;
     bool sound = true;
     for (const Block& block : blocks) {
-      const std::uint32_t found = match(*block.query, chunk.support, matcher);
-      place(chunk, found);
+      const std::uint32_t found =
+          matcher == Matcher::dense ? look_up(*block.query) : place(chunk, match(*block.query, chunk.support, matcher));
       const std::int64_t words =
           kernels.accumulate(chunk.words, chunk.word_count, siblings.width, 1, {}, rows_.data(), found, sums_.data());
       if (words < 0) {
@@ -85,12 +87,19 @@ private:
   }
 
   // From places in the support to places of records, which are called for at once: they wait for memory together.
-  void place(const Chunk& chunk, std::uint32_t found) {
+  std::uint32_t place(const Chunk& chunk, std::uint32_t found) {
     if (rows_.size() < found) rows_.resize(found);
     for (std::uint32_t i = 0; i < found; ++i) {
       rows_[i] = {chunk.offset[matches_[i].row], matches_[i].value};
       __builtin_prefetch(chunk.words + std::min<std::uint64_t>(rows_[i].offset, chunk.word_count));
     }
+    return found;
+  }
+
+  // A dense lookup holds places of records themselves. Its chunk was entered for many blocks and is near.
+  std::uint32_t look_up(const Query& query) {
+    if (rows_.size() < query.count + 1u) rows_.resize(query.count + 1u);
+    return lookup_.match(query, rows_.data());
   }
 
   // The vanilla product: each column on its own. With `dense` a column is entered once for all blocks.
@@ -100,7 +109,7 @@ private:
     for (std::uint32_t child = 0; child < siblings.width; ++child) {
       Column column;
       if (!layer.columns.at(siblings.begin + child, column)) return false;
-      if (matcher == Matcher::dense && !lookup_.enter(column.support)) return false;
+      if (matcher == Matcher::dense && !lookup_.enter(column.support, std::identity{})) return false;
       for (const Block& block : blocks) {
         const std::uint32_t found = match(*block.query, column.support, matcher);
         float sum = 0.0f;

@@ -12,38 +12,43 @@ namespace beamwood {
 
 class DenseLookup {
 public:
+  static constexpr std::uint32_t kNowhere = 0xffffffffu;
+
   void prepare(std::uint32_t dimension) {
-    if (row_.size() < dimension) row_.resize(dimension, 0);
+    if (at_.size() < dimension) at_.resize(dimension, 0);
   }
 
-  // False when an id lies outside the array: the file is damaged. The lookup is empty again then.
-  bool enter(const Support& support) noexcept {
+  // Remembers place(j) for the j-th feature of a support, a number below kNowhere. False when there is none or an id lies
+  // outside the array: the file is damaged. The lookup is empty again then.
+  template <class Place> bool enter(const Support& support, Place&& place) noexcept {
     for (std::uint32_t j = 0; j < support.count; ++j) {
-      if (support.feature[j] >= row_.size()) {
+      const std::uint32_t at = place(j);
+      if (support.feature[j] >= at_.size() || at == kNowhere) {
         leave({support.feature, j, nullptr, 0});
         return false;
       }
-      row_[support.feature[j]] = j + 1;
+      at_[support.feature[j]] = at + 1;
     }
     return true;
   }
 
   void leave(const Support& support) noexcept {
-    for (std::uint32_t j = 0; j < support.count; ++j) row_[support.feature[j]] = 0;
+    for (std::uint32_t j = 0; j < support.count; ++j) at_[support.feature[j]] = 0;
   }
 
-  std::uint32_t match(const Query& query, Match* out) const noexcept {
+  // The places of the query's features, as (place, value) pairs.
+  template <class Pair> std::uint32_t match(const Query& query, Pair* out) const noexcept {
     std::uint32_t found = 0;
     for (std::uint32_t i = 0; i < query.count; ++i) {
-      const std::uint32_t row = row_[query.feature[i]];
-      out[found] = {row - 1, query.value[i]};
-      found += row != 0;
+      const std::uint32_t at = at_[query.feature[i]];
+      out[found] = {at - 1, query.value[i]};
+      found += at != 0;
     }
     return found;
   }
 
 private:
-  std::vector<std::uint32_t> row_;
+  std::vector<std::uint32_t> at_; // 0: nothing, else a place + 1
 };
 
 } // namespace beamwood

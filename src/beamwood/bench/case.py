@@ -103,10 +103,12 @@ def _variants(engines: Engines, X: sp.csr_matrix, rows: list[Any], plan: Plan) -
     batch = in_turns(
         {f"{m} {lay}": partial(batch_time, partial(e.topk, X, **ask), X.shape[0]) for (m, lay), e in engines.items()},
         plan.rounds,
+        warm=True,
     )
     online = medians_in_turns(
         {f"{m} {lay}": partial(native_times, e, rows, plan.k, plan.beam) for (m, lay), e in engines.items()},
         plan.rounds,
+        warm=True,
     )
     return [
         {
@@ -143,7 +145,7 @@ def _unsorted(engines: Engines, X: sp.csr_matrix, plan: Plan) -> dict[str, dict[
             )
             for name in ("sorted", "unsorted")
         }
-        found[matcher] = {name: time.median for name, time in in_turns(runs, plan.rounds).items()}
+        found[matcher] = {name: time.median for name, time in in_turns(runs, plan.rounds, warm=True).items()}
     return found
 
 
@@ -159,7 +161,7 @@ def _threads(engines: Engines, X: sp.csr_matrix, plan: Plan) -> dict[str, dict[s
         for matcher, layout in chosen
         for threads in plan.threads
     }
-    times = in_turns({f"{name}/{threads}": run for (name, threads), run in runs.items()}, plan.rounds)
+    times = in_turns({f"{name}/{threads}": run for (name, threads), run in runs.items()}, plan.rounds, warm=True)
     return {
         f"{matcher} {layout}": {str(t): times[f"{matcher} {layout}/{t}"].median for t in plan.threads}
         for matcher, layout in chosen

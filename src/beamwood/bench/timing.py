@@ -35,15 +35,15 @@ class Time:
 def in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int, warm: bool = False) -> dict[str, Time]:
     """The summary of each run's rounds. A run returns its own figures, so it can leave out what does not count.
 
-    warm: every turn begins with a run that does not count. Where runs are processes that empty each other's caches,
-    the first milliseconds of a turn fill them again: most of a quick one's turn, little of a slow one's.
+    warm: every turn begins with a run that does not count. Where runs empty each other's caches, the first
+    milliseconds of a turn fill them again: most of a quick one's turn, little of a slow one's.
     """
     return {name: summary(figures) for name, figures in _in_turns(runs, rounds, warm).items()}
 
 
-def medians_in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int) -> dict[str, Any]:
+def medians_in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int, warm: bool = False) -> dict[str, Any]:
     """The median over the rounds of every query, for percentiles over the queries."""
-    return {name: np.median(np.asarray(figures), axis=0) for name, figures in _in_turns(runs, rounds).items()}
+    return {name: np.median(np.asarray(figures), axis=0) for name, figures in _in_turns(runs, rounds, warm).items()}
 
 
 def _in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int, warm: bool = False) -> dict[str, list[Figures]]:
