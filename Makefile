@@ -77,7 +77,7 @@ demo: $(VENV)/.package
 
 bench: $(VENV)/.package
 	@$(PIP) "matplotlib>=3.7"
-	$(call say,the gauntlet: some six minutes on two cores)
+	$(call say,the gauntlet: some ten minutes on two cores)
 	@$(BIN)/beamwood bench bench/small.toml --out build/bench-report
 
 # --- checks --------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ INTRO = """# Benchmarks
 Made by `tools/benchmarks_page.py` from `docs/benchmarks/report.json`, the figures of a real run. To measure your own
 machine, from a clone:
 
-    make bench                                                     # what is shown here: six minutes on two cores
+    make bench                                                     # what is shown here: ten minutes on two cores
     beamwood bench bench/full.toml --data DATA --out report        # larger sets and real ones, an hour
     beamwood bench plan.toml --data folder --out report            # your own plan and your own data
 
