@@ -98,6 +98,18 @@ def threads(cases: list[Case]) -> Drawing:
     return figure
 
 
+def _named_points(names: list[str], x: list[float], y: list[float]) -> list[tuple[str, tuple[float, float]]]:
+    """The names of points and where they go; those of points that lie on each other share one place."""
+    found: list[tuple[str, tuple[float, float]]] = []
+    for name, px, py in zip(names, x, y, strict=True):
+        text, (qx, qy) = found[-1] if found else ("", (0.0, 0.0))
+        if found and abs(px / qx - 1) < 0.06 and abs(py - qy) < 4:
+            found[-1] = (f"{text}, {name}", (qx, qy))
+        else:
+            found.append((name, (px, py)))
+    return found
+
+
 def beams(cases: list[Case]) -> Drawing:
     """Precision at 1 against latency, a line a set, a point a beam."""
     largest = max(case["branching"] for case in cases)
@@ -107,8 +119,8 @@ def beams(cases: list[Case]) -> Drawing:
         x = [entry["online"]["mean"] for entry in case["beams"]]
         y = [100 * next(iter(entry["precision"].values())) for entry in case["beams"]]
         panel.plot(x, y, marker="o", color=COLOURS[number % len(COLOURS)], label=case["set"])
-        for entry, px, py in zip(case["beams"], x, y, strict=True):
-            panel.annotate(f"{entry['beam']}", (px, py), textcoords="offset points", xytext=(0, 5), ha="center", size=7)
+        for text, place in _named_points([str(entry["beam"]) for entry in case["beams"]], x, y):
+            panel.annotate(text, place, textcoords="offset points", xytext=(0, 5), ha="center", size=7)
     _logarithmic(panel.xaxis)
     panel.set_xlabel(f"µs a query (online, default engine, branching {largest}, log scale)")
     panel.set_title("beside each point: its beam", size=9)
