@@ -17,14 +17,7 @@ from pathlib import Path
 import beamwood as bw
 from beamwood.bench.resident import resident
 from beamwood.bench.timing import print_table
-
-
-def peak_since_forgotten() -> int:
-    """The most that was resident since the kernel was told to forget (proc(5), clear_refs)."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) * 1024
-    raise SystemExit("/proc/self/status has no VmHWM")
+from beamwood.report import peak_bytes
 
 
 def measure(path: str) -> None:
@@ -33,11 +26,11 @@ def measure(path: str) -> None:
     layers, activation = given.layers(), given.info()["activation"]
     del given
     before = resident()
-    Path("/proc/self/clear_refs").write_text("5")
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far: proc(5)
     started = time.perf_counter()
     made = bw.Model.from_layers(layers, activation=activation)
     seconds = time.perf_counter() - started
-    print(made.info()["bytes_of_weights"], peak_since_forgotten() - before, seconds)
+    print(made.info()["bytes_of_weights"], peak_bytes() - before, seconds)
 
 
 def main() -> None:

@@ -46,8 +46,8 @@ def medians_in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int, war
     return {name: np.median(np.asarray(figures), axis=0) for name, figures in _in_turns(runs, rounds, warm).items()}
 
 
-def _in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int, warm: bool = False) -> dict[str, list[Figures]]:
-    """Calls each once to warm up, then all of them `rounds` times, each round beginning with another one."""
+def _in_turns(runs: Mapping[str, Callable[[], Figures]], rounds: int, warm: bool) -> dict[str, list[Figures]]:
+    """Calls each once to begin with, then all of them `rounds` times, each round beginning with another one."""
     names = list(runs)
     for name in names:
         runs[name]()
