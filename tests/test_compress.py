@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,20 +19,42 @@ import beamwood as bw
 MODELS = int(os.environ.get("BEAMWOOD_LAWS_MODELS", "40"))
 
 
-def decoded(layer: bw.Layer, weights: str) -> Any:
-    """What a layer's weights become, computed apart from the core."""
-    columns = sp.csc_array(layer.weights)
-    columns.sort_indices()
-    w = columns.data.astype(np.float32)
+def decoded(tree: Sequence[bw.Layer], weights: str) -> list[Any]:
+    """What the weights of a tree's layers become, computed apart from the core."""
+    columns = [sp.csc_array(layer.weights) for layer in tree]
+    for one in columns:
+        one.sort_indices()
     if weights == "f16":
-        return w.astype(np.float16).astype(np.float32)
-    chunk = np.asarray(layer.parent)[np.repeat(np.arange(columns.shape[1]), np.diff(columns.indptr))]
-    largest = np.zeros(chunk.max(initial=0) + 1, np.float32)
-    np.maximum.at(largest, chunk, np.abs(w))
+        return [one.data.astype(np.float16).astype(np.float32) for one in columns]
+    chunks = chunks_of_nodes([np.asarray(layer.parent) for layer in tree])
+    largest = np.zeros(max(chunk.max() for chunk in chunks) + 1, np.float32)
+    of_weight = [
+        chunk[np.repeat(np.arange(len(chunk)), np.diff(one.indptr))] for chunk, one in zip(chunks, columns, strict=True)
+    ]
+    for chunk, one in zip(of_weight, columns, strict=True):
+        np.maximum.at(largest, chunk, np.abs(one.data))
     scale = np.maximum(largest / np.float32(127), np.float32(1e-45))
     with np.errstate(over="ignore"):
-        scale = np.where(np.isinf(127 * scale), np.nextafter(scale, np.float32(0)), scale)[chunk]
-    return np.clip(np.rint(w / scale), -127, 127).astype(np.float32) * scale
+        scale = np.where(np.isinf(127 * scale), np.nextafter(scale, np.float32(0)), scale)
+    return [
+        np.clip(np.rint(one.data / scale[chunk]), -127, 127).astype(np.float32) * scale[chunk]
+        for chunk, one in zip(of_weight, columns, strict=True)
+    ]
+
+
+def chunks_of_nodes(parents: list[Any]) -> list[Any]:
+    """For each layer the chunk of each node: up to four layers share chunks while none has more than 32 nodes."""
+    chunks: list[Any] = []
+    bundle: list[Any] = []  # of each layer of the one that is being made: in whose clan each node is
+    first = 0  # number of its first chunk
+    for parent in parents:
+        clan = bundle[-1][parent] if bundle else parent
+        if bundle and (len(bundle) == 4 or np.bincount(np.concatenate([*bundle, clan])).max() > 32):
+            first = max(chunk.max() for chunk in chunks) + 1
+            bundle, clan = [], parent
+        bundle.append(clan)
+        chunks.append(first + clan)
+    return chunks
 
 
 def fits_in_halves(case: Case) -> bool:
@@ -45,8 +68,7 @@ def check_case(case: Case, weights: str, folder: Path, variants: list[laws.Engin
     small = model.compress(weights)
     trees = [small.layers(tree) for tree in range(len(case.trees))]
     for given, found in zip(case.trees, trees, strict=True):
-        for old, new in zip(given, found, strict=True):
-            wanted = decoded(old, weights)
+        for old, new, wanted in zip(given, found, decoded(given, weights), strict=True):
             assert (new.weights.data == wanted).all(), case.seed
             assert old.bias is None or np.asarray(old.bias, np.float32).tobytes() == new.bias.tobytes()
     laws.same_bits_as_the_reference(replace(case, trees=trees), folder, variants, small)

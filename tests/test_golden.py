@@ -44,6 +44,6 @@ def test_today_s_writer_gives_the_golden_answers() -> None:
     assert make_golden.answers(make_golden.golden_model()) == wanted
 
 
-def test_a_wide_model_of_a_preview_is_refused_with_advice() -> None:
+def test_a_model_of_a_preview_is_refused_with_advice() -> None:
     with pytest.raises(bw.FormatError, match=r"preview of beamwood 0\.1\.0 .* Train or convert the model again"):
-        bw.load(GOLDEN / "preview-wide.bw")
+        bw.load(GOLDEN / "preview.bw")

@@ -384,7 +384,9 @@ def test_a_new_file_takes_over_in_every_worker_and_a_bad_one_is_refused(folder: 
             assert found["version"] == version
             assert same(found["hits"], second.search("wool"))
         damaged = bytearray(path.read_bytes())
-        damaged[-100] ^= 1
+        arrays = 8 + int.from_bytes(damaged[:8], "little")
+        weights = json.loads(damaged[8:arrays])["tree0/layer0/threads"]
+        damaged[arrays + weights["data_offsets"][0]] ^= 1
         (tmp_path / "draft").write_bytes(damaged)
         os.replace(tmp_path / "draft", path)
         error = server.json("POST", "/v1/admin/reload", status=409, **BEARER)["error"]

@@ -68,7 +68,13 @@ void set_columns(PyForest& self, const U64& start, const U32& feature, const F32
 
 void set_threads(PyForest& self, const U64& start, const U32& words, const U32& root, int kind, const F32& scale) {
   TreeLayer& layer = last_layer(self);
-  const bool top = self.forest.trees.back().layers.size() == 1;
+  const auto& layers = self.forest.trees.back().layers;
+  const bool top = layers.size() == 1;
+  if (!top && view(start).empty() && view(words).empty()) { // its weights are in the chunks of the layer above
+    layer.step = layers[layers.size() - 2].step + 1;
+    if (layer.step >= kMostBundled) throw nb::value_error("too many layers without chunks of their own");
+    return;
+  }
   const ThreadedWeights threads{view(start), view(words), view(root), static_cast<WeightKind>(kind), view(scale)};
   if (threads.start.size() != layer.shape.child_start.size() || threads.words.size() < kTailWords ||
       (top && threads.root.size() != self.forest.features) || kind < 0 || kind > 2 ||

@@ -1,9 +1,12 @@
 // The door of layouts: columns (or the chunks of an old file) to threads, threads to chunks and columns, hash indices.
 #include "forest.hpp"
 
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <memory>
+#include <tuple>
 #include <variant>
 
 #include "beamwood/layer_build.hpp"
@@ -25,11 +28,22 @@ public:
     if (kind < 0 || kind > 2) throw nb::value_error("unknown kind of weights");
   }
 
-  std::uint64_t measure_columns(const U32& child_start, const In<std::int64_t>& start, const In<std::int32_t>& feature,
-                                const F32& weight, const U32& column_of, const Out<std::uint64_t>& thread_start,
+  // Of each layer of a bundle, from the top: child_start, and CSC arrays with the column that goes to each place.
+  using Columns = std::tuple<U32, In<std::int64_t>, In<std::int32_t>, F32, U32>;
+  std::uint64_t measure_columns(const std::vector<Columns>& layers, const Out<std::uint64_t>& thread_start,
                                 unsigned threads) {
-    begin(ColumnSource{view(start), view(feature), view(weight), view(column_of)}, child_start);
-    keep(start, feature, weight, column_of);
+    std::vector<U32> child_starts;
+    BundleSource<ColumnSource> source;
+    for (const auto& [child_start, start, feature, weight, column_of] : layers) {
+      if (child_starts.size() == kMostBundled) throw nb::value_error("too many layers in a bundle");
+      source.layer[child_starts.size()] = {view(start), view(feature), view(weight), view(column_of)};
+      child_starts.push_back(child_start);
+    }
+    begin(child_starts);
+    for (const auto& [child_start, start, feature, weight, column_of] : layers)
+      keep(child_start, start, feature, weight, column_of);
+    source.bundle = bundle_;
+    source_ = source;
     return measure(thread_start, threads);
   }
 
@@ -40,10 +54,10 @@ public:
     if (row_start.shape(0) != starts || word_start.shape(0) != starts || feature.shape(0) != offset.shape(0) ||
         words.shape(0) < kTailWords)
       throw nb::value_error("the arrays of a layer's chunks do not fit each other");
-    begin(
-        ChunkSource{{view(row_start), view(word_start), view(feature), view(offset), view(words), {}}, features_, true},
-        child_start);
-    keep(row_start, word_start, feature, offset, words);
+    begin({child_start});
+    keep(child_start, row_start, word_start, feature, offset, words);
+    const ChunkWeights chunks{view(row_start), view(word_start), view(feature), view(offset), view(words), {}};
+    source_ = BundleSource<ChunkSource>{bundle_, {ChunkSource{chunks, features_, true}}};
     return measure(thread_start, threads);
   }
 
@@ -97,30 +111,35 @@ public:
   }
 
 private:
-  template <class Source> void begin(const Source& source, const U32& child_start) {
-    if (child_start.shape(0) < 2) throw nb::value_error("a layer has no parents");
+  void begin(const std::vector<U32>& child_starts) {
     owners_.clear();
-    keep(child_start);
-    source_ = source;
-    shape_ = {child_start.data()[child_start.shape(0) - 1], view(child_start), {}, {}};
+    bundle_.layers = 0;
+    for (const U32& child_start : child_starts) {
+      if (child_start.shape(0) < 2) throw nb::value_error("a layer has no parents");
+      LayerShape& shape = shape_[bundle_.layers];
+      if (bundle_.layers > 0 && child_start.shape(0) != shape_[bundle_.layers - 1].nodes + std::size_t{1})
+        throw nb::value_error("the layers of a bundle do not fit each other");
+      shape = {child_start.data()[child_start.shape(0) - 1], view(child_start), {}, {}};
+      bundle_.shape[bundle_.layers++] = &shape;
+    }
+    if (bundle_.layers == 0) throw nb::value_error("a bundle has no layers");
     below_ = current_.row_start.empty() ? nullptr : std::make_unique<LayerRows>(std::move(current_));
-    if (below_ && below_->row_start.size() != shape_.nodes + std::size_t{1})
+    if (below_ && below_->row_start.size() != shape_[bundle_.layers - 1].nodes + std::size_t{1})
       throw nb::value_error("the layer below has other parents");
     current_ = {};
   }
 
   std::uint64_t measure(const Out<std::uint64_t>& thread_start, unsigned threads) {
-    if (thread_start.shape(0) != shape_.child_start.size()) throw nb::value_error("wrong size");
+    if (thread_start.shape(0) != shape_[0].child_start.size()) throw nb::value_error("wrong size");
     const Workers workers = python_workers(threads);
     const nb::gil_scoped_release released;
     if (!with_builder([&](const auto& builder) { return builder.measure(current_, workers); })) return 0;
-    current_.thread_starts(shape_, below_.get(), view(thread_start));
+    current_.thread_starts(bundle_, below_.get(), view(thread_start));
     return current_.word_start.back() + kTailWords;
   }
 
   template <class Use> bool with_builder(Use&& use) const {
-    return std::visit(
-        [&](const auto& source) { return use(LayerBuilder(shape_, source, below_.get(), features_, kind_)); }, source_);
+    return std::visit([&](const auto& source) { return use(LayerBuilder(source, below_.get(), kind_)); }, source_);
   }
 
   template <class... Arrays> void keep(const Arrays&... arrays) {
@@ -129,8 +148,9 @@ private:
 
   std::uint32_t features_;
   WeightKind kind_;
-  LayerShape shape_;
-  std::variant<ColumnSource, ChunkSource> source_;
+  std::array<LayerShape, kMostBundled> shape_; // of the layers of bundle_
+  Bundle bundle_;
+  std::variant<BundleSource<ColumnSource>, BundleSource<ChunkSource>> source_;
   std::vector<std::shared_ptr<void>> owners_; // keeps the arrays of shape_ and source_
   LayerRows current_;
   std::unique_ptr<LayerRows> below_;
@@ -171,7 +191,7 @@ public:
     const nb::gil_scoped_release released;
     rows_ = {};
     const ThreadSource source = reader_.source();
-    if (!LayerBuilder(shape(), source, nullptr, forest_.forest.features).measure(rows_, workers)) return false;
+    if (!LayerBuilder(shape(), source).measure(rows_, workers)) return false;
     std::copy(rows_.row_start.begin(), rows_.row_start.end(), row_start.data());
     std::copy(rows_.word_start.begin(), rows_.word_start.end(), word_start.data());
     return true;
@@ -185,8 +205,7 @@ public:
     const Workers workers = python_workers(threads);
     const nb::gil_scoped_release released;
     const ThreadSource source = reader_.source();
-    if (!LayerBuilder(shape(), source, nullptr, forest_.forest.features).fill(rows_, view(words), workers))
-      return false;
+    if (!LayerBuilder(shape(), source).fill(rows_, view(words), workers)) return false;
     std::copy(rows_.feature.begin(), rows_.feature.end(), feature.data());
     rows_.offsets(view(offset));
     return true;
@@ -206,9 +225,10 @@ private:
 void bind_layouts(nb::module_& m) {
   nb::class_<TreeBuilder>(m, "TreeBuilder", "Threads a tree from the bottom up: measure a layer, fill it, go on above.")
       .def(nb::init<std::uint32_t, int>(), nb::arg("features"), nb::arg("kind") = 0)
-      .def("measure_columns", &TreeBuilder::measure_columns, nb::arg("child_start"), nb::arg("start"),
-           nb::arg("feature"), nb::arg("weight"), nb::arg("column_of"), nb::arg("thread_start"), nb::arg("threads"),
-           "Sizes a layer's chunks; the number of words to allocate, or 0 when a chunk is too large.")
+      .def("measure_columns", &TreeBuilder::measure_columns, nb::arg("layers"), nb::arg("thread_start"),
+           nb::arg("threads"),
+           "Sizes the chunks of a bundle of layers: for each child_start, start, feature, weight and column_of. The "
+           "number of words to allocate, or 0 when a chunk is too large.")
       .def("measure_chunks", &TreeBuilder::measure_chunks, nb::arg("child_start"), nb::arg("row_start"),
            nb::arg("word_start"), nb::arg("feature"), nb::arg("offset"), nb::arg("words"), nb::arg("thread_start"),
            nb::arg("threads"), "The same from chunks; 0 also when they are damaged.")
@@ -228,6 +248,17 @@ void bind_layouts(nb::module_& m) {
            nb::arg("threads"))
       .def("fill_chunks", &TreeReader::fill_chunks, nb::arg("feature"), nb::arg("offset"), nb::arg("words"),
            nb::arg("threads"));
+  m.def(
+      "bundled",
+      [](const std::vector<U32>& child_starts) {
+        std::vector<LayerShape> shapes;
+        for (const U32& start : child_starts) {
+          if (start.shape(0) < 2) throw nb::value_error("a layer has no parents");
+          shapes.push_back({start.data()[start.shape(0) - 1], view(start), {}, {}});
+        }
+        return bundled(shapes);
+      },
+      nb::arg("child_starts"), "For each layer how many layers of its bundle lie above it.");
   m.def(
       "index_words", [](std::uint64_t rows, std::uint64_t supports) { return index_begin(rows, supports); },
       nb::arg("rows"), nb::arg("supports"), "The words that the hash indices of these supports take together.");

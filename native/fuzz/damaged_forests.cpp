@@ -84,7 +84,7 @@ int try_all(Random& random, const OwnedForest& own, const Filter& sound, std::sp
   std::vector<OwnedLayer> threaded = own.trees[0];
   reported += !thread_tree(threaded, own.features);
   std::vector<OwnedLayer> chunked;
-  reported += !chunks_again(own.view(Layout::threaded).trees[0], own.features, chunked);
+  reported += !chunks_again(own.view(Layout::threaded).trees[0], chunked);
   for (const OwnedLayer& layer : own.trees[0]) { // the way to columns reads chunks too
     std::vector<std::uint64_t> start(layer.nodes + std::size_t{1});
     const bool sound = measure_columns(layer.shape(), layer.source(own.features), start, Workers{});

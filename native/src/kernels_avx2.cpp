@@ -39,18 +39,18 @@ template <WeightKind kind> inline __m256 spread_weights(const std::uint8_t* pack
 }
 
 template <WeightKind kind, int lanes>
-inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t masks,
+inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t head,
                                       float scale, const Placed* rows, std::uint32_t count, float* z) noexcept {
   constexpr std::uint64_t bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
   const __m256 scales = _mm256_set1_ps(scale);
   __m256 sum[lanes];
   for (int g = 0; g < lanes; ++g) sum[g] = _mm256_setzero_ps();
-  std::uint64_t read = std::uint64_t{masks} * count;
+  std::uint64_t read = std::uint64_t{head} * count;
   for (const Placed* row = rows; row != rows + count; ++row) {
     if (row->offset >= word_count) return -1;
     const std::uint32_t* record = words + row->offset;
-    const std::uint64_t mask = *record;
-    const auto* packed = reinterpret_cast<const std::uint8_t*>(record + masks);
+    const std::uint64_t mask = *record & kMaskBits<lanes>;
+    const auto* packed = reinterpret_cast<const std::uint8_t*>(record + head);
     const __m256 value = _mm256_set1_ps(row->value);
     for (int g = 0; g < lanes; ++g) { // where a group's weights begin does not wait for the group before
       const std::uint64_t below = bytes * static_cast<std::uint64_t>(_mm_popcnt_u64(mask & ((1ull << 8 * g) - 1)));

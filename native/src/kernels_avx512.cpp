@@ -19,7 +19,7 @@ template <WeightKind kind> inline __m512 spread_weights(const std::uint8_t* pack
 }
 
 template <WeightKind kind, int lanes>
-inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t masks,
+inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t head,
                                       float scale, const Placed* rows, std::uint32_t count, float* z) noexcept {
   constexpr int groups = (lanes + 1) / 2, bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
   const __m512 scales = _mm512_set1_ps(scale);
@@ -30,15 +30,15 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
     const std::uint64_t at = rows[i].offset;
     if (at >= word_count) return -1;
     const std::uint32_t* record = words + at;
-    const std::uint32_t mask = *record;
-    const auto* packed = reinterpret_cast<const std::uint8_t*>(record + masks);
+    const std::uint32_t mask = *record & kMaskBits<lanes>;
+    const auto* packed = reinterpret_cast<const std::uint8_t*>(record + head);
     const __m512 value = _mm512_set1_ps(rows[i].value);
     for (int g = 0; g < groups; ++g) {
       const auto half = static_cast<__mmask16>(mask >> (16 * g));
       sum[g] = _mm512_add_ps(sum[g], _mm512_mul_ps(value, spread_weights<kind>(packed, half, scales)));
       packed += bytes * std::popcount(static_cast<std::uint32_t>(half));
     }
-    read += static_cast<std::int64_t>(masks + weight_words(kind, static_cast<std::uint64_t>(std::popcount(mask))));
+    read += static_cast<std::int64_t>(head + weight_words(kind, static_cast<std::uint64_t>(std::popcount(mask))));
   }
   for (int g = 0; g < groups; ++g) _mm512_storeu_ps(z + 16 * g, sum[g]);
   return read;

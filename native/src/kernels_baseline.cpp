@@ -5,7 +5,7 @@ namespace beamwood {
 namespace {
 
 template <WeightKind kind, int lanes>
-inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t masks,
+inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t head,
                                       float scale, const Placed* rows, std::uint32_t count, float* z) noexcept {
   for (std::uint32_t i = 0; i < kMaskWidth; ++i) z[i] = 0.0f;
   std::int64_t read = 0;
@@ -15,9 +15,9 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
     const std::uint32_t* record = words + at;
     const float value = rows[i].value;
     std::uint64_t n = 0;
-    for (std::uint32_t mask = *record; mask != 0; mask &= mask - 1)
-      z[std::countr_zero(mask)] += value * decode({kind, scale}, record + masks, n++);
-    read += static_cast<std::int64_t>(masks + weight_words(kind, n));
+    for (std::uint32_t mask = *record & kMaskBits<lanes>; mask != 0; mask &= mask - 1)
+      z[std::countr_zero(mask)] += value * decode({kind, scale}, record + head, n++);
+    read += static_cast<std::int64_t>(head + weight_words(kind, n));
   }
   return read;
 }

@@ -153,6 +153,7 @@ struct OwnedLayer {
   std::vector<std::uint64_t> row_start, word_start, column_start, thread_start;
   std::vector<float> bias, column_weight, scale;
   WeightKind kind = WeightKind::f32; // of the threads
+  std::size_t step = 0;              // in its bundle
 
   LayerShape shape() const { return {nodes, child_start, label, bias}; }
   ChunkWeights chunks() const { return {row_start, word_start, feature, offset, words, index}; }
@@ -173,7 +174,7 @@ inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, u
   const CscArrays csc(plain);
   const LayerShape shape = own.shape();
   const ColumnSource source = csc.view();
-  const LayerBuilder builder(shape, source, nullptr, features);
+  const LayerBuilder builder(shape, source);
   LayerRows rows;
   CHECK(builder.measure(rows, workers));
   own.words.resize(rows.word_start.back() + kTailWords);
@@ -194,25 +195,36 @@ inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, u
   return own;
 }
 
-// Threads a tree from the bottom up. False: its chunks are damaged.
+// Threads a tree from the bottom up, bundle by bundle. False: its chunks are damaged.
 inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, unsigned count = 1) {
+  std::vector<LayerShape> shapes;
+  for (OwnedLayer& own : tree) shapes.push_back(own.shape());
+  const std::vector<std::size_t> steps = bundled(shapes);
   LayerRows below, rows;
-  for (std::size_t l = tree.size(); l-- > 0;) {
-    OwnedLayer& own = tree[l];
-    const LayerShape shape = own.shape();
-    const ChunkSource source = own.source(features);
-    const LayerRows* const beneath = l + 1 == tree.size() ? nullptr : &below;
-    if (beneath && beneath->row_start.size() != shape.nodes + std::size_t{1}) return false;
-    const LayerBuilder builder(shape, source, beneath, features, own.kind);
+  for (std::size_t end = tree.size(); end > 0;) {
+    const std::size_t first = end - 1 - steps[end - 1];
+    BundleSource<ChunkSource> source;
+    source.bundle.layers = end - first;
+    for (std::size_t l = first; l < end; ++l) {
+      tree[l].step = l - first;
+      source.bundle.shape[l - first] = &shapes[l];
+      source.layer[l - first] = tree[l].source(features);
+      if (l > first) tree[l].threads.clear(), tree[l].thread_start.clear(), tree[l].scale.clear();
+    }
+    const LayerRows* const beneath = end == tree.size() ? nullptr : &below;
+    if (beneath && beneath->row_start.size() != shapes[end - 1].nodes + std::size_t{1}) return false;
+    OwnedLayer& own = tree[first];
+    const LayerBuilder builder(source, beneath, own.kind);
     rows = {};
     if (!builder.measure(rows, Workers{count})) return false;
     own.threads.assign(rows.word_start.back() + kTailWords, 7);
     trim(own.threads);
     if (!builder.fill(rows, own.threads, Workers{count})) return false;
     own.thread_start.resize(rows.word_start.size());
-    rows.thread_starts(shape, beneath, own.thread_start);
+    rows.thread_starts(source.bundle, beneath, own.thread_start);
     own.scale = rows.scale;
     below = std::move(rows);
+    end = first;
   }
   tree[0].root.assign(features, kNoRow);
   below.each_offset(0, [&](std::uint64_t row, std::uint32_t at) { tree[0].root[below.feature[row]] = at; });
@@ -220,13 +232,13 @@ inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, u
 }
 
 // The chunks of a threaded tree, found again from its threads alone. False: they are damaged.
-inline bool chunks_again(const Tree& tree, std::uint32_t features, std::vector<OwnedLayer>& out, unsigned count = 1) {
+inline bool chunks_again(const Tree& tree, std::vector<OwnedLayer>& out, unsigned count = 1) {
   ThreadReader reader(tree);
   out.clear();
   for (const TreeLayer& layer : tree.layers) {
     if (!reader.next(Workers{count})) return false;
     const ThreadSource source = reader.source();
-    const LayerBuilder builder(layer.shape, source, nullptr, features);
+    const LayerBuilder builder(layer.shape, source);
     OwnedLayer& own = out.emplace_back();
     LayerRows rows;
     if (!builder.measure(rows, Workers{count})) return false;
@@ -261,7 +273,7 @@ struct OwnedForest {
     for (const auto& tree : trees) {
       auto& layers = forest.trees.emplace_back().layers;
       for (const OwnedLayer& layer : tree)
-        layers.push_back({layer.shape(), layer.chunks(), layer.columns(), layer.threaded()});
+        layers.push_back({layer.shape(), layer.chunks(), layer.columns(), layer.threaded(), layer.step});
     }
     return forest;
   }

@@ -70,7 +70,7 @@ TEST(compact_threads_and_the_chunks_made_from_them_agree) {
     const Forest threaded = own.view(Layout::threaded);
     OwnedForest chunked = own;
     std::vector<OwnedLayer> again;
-    CHECK(chunks_again(threaded.trees[0], own.features, again, 1 + round % 2));
+    CHECK(chunks_again(threaded.trees[0], again, 1 + round % 2));
     for (std::size_t l = 0; l < again.size(); ++l) {
       OwnedLayer& layer = chunked.trees[0][l];
       layer.row_start = again[l].row_start;

@@ -36,7 +36,7 @@ std::vector<Placed> placed(const Chunk& chunk, const std::vector<Match>& matches
 std::int64_t accumulate(const Kernels& kernels, const Chunk& chunk, std::uint32_t width,
                         const std::vector<Placed>& rows, std::vector<float>& z) {
   z.assign(width <= kMaskWidth ? kMaskWidth : 65536, -7.0f);
-  return kernels.accumulate(chunk.words, chunk.word_count, width, 1, {}, rows.data(),
+  return kernels.accumulate(chunk.words, chunk.word_count, width, false, {}, rows.data(),
                             static_cast<std::uint32_t>(rows.size()), z.data());
 }
 

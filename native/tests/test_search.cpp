@@ -156,7 +156,7 @@ TEST(chunks_come_back_from_threads_bit_for_bit) {
   for (int round = 0; round < 60; ++round) {
     const OwnedForest own(plain_forest(random, random_plan(random)));
     std::vector<OwnedLayer> again;
-    CHECK(chunks_again(own.view(Layout::threaded).trees[0], own.features, again, 1 + round % 3));
+    CHECK(chunks_again(own.view(Layout::threaded).trees[0], again, 1 + round % 3));
     for (std::size_t l = 0; l < again.size(); ++l) {
       const OwnedLayer& first = own.trees[0][l];
       CHECK(again[l].words == first.words && again[l].feature == first.feature && again[l].offset == first.offset);

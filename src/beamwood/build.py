@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -162,29 +163,33 @@ def threads_of(placed: Sequence[Placed], tree: int, features: int, threads: int,
     """The threaded layout of a tree, from the bottom up, for rows point to rows below them."""
     sections: Sections = {}
     builder = _core.TreeBuilder(features, WEIGHTS.index(weights))
-    for depth in reversed(range(len(placed))):
-        one = placed[depth]
-        start = np.empty(len(one.child_start), np.uint64)
-        size = builder.measure_columns(
-            one.child_start,
-            one.columns.indptr.astype(np.int64),
-            one.columns.indices.astype(np.int32, copy=False),
-            one.columns.data,
-            one.order.astype(np.uint32),
-            start,
-            threads,
-        )
+    for bundle in reversed(bundles([one.child_start for one in placed])):
+        start = np.empty(len(placed[bundle.start].child_start), np.uint64)
+        size = builder.measure_columns([csc_of(placed[depth]) for depth in bundle], start, threads)
         if not size:
-            raise DataError(f"{one.what} has a chunk of more than 16 GiB. Put a layer in between.")
+            raise DataError(f"{placed[bundle.start].what} has a chunk of more than 16 GiB. Put a layer in between.")
         words = np.empty(size, np.uint32)
         builder.fill(words, threads)
-        sections[layer_name(tree, depth, "thread_start")] = start
-        sections[layer_name(tree, depth, "threads")] = words
+        sections[layer_name(tree, bundle.start, "thread_start")] = start
+        sections[layer_name(tree, bundle.start, "threads")] = words
         if weights == "u8":
-            scale = sections[layer_name(tree, depth, "scale")] = np.empty(len(start) - 1, np.float32)
+            scale = sections[layer_name(tree, bundle.start, "scale")] = np.empty(len(start) - 1, np.float32)
             builder.scales(scale)
     sections[layer_name(tree, 0, "root")] = root_of(builder, features)
     return sections
+
+
+def bundles(child_starts: Sequence[Array]) -> list[range]:
+    """The layers of a tree, those together that share their chunks, from the top down."""
+    first = [depth for depth, step in enumerate(_core.bundled(list(child_starts))) if step == 0]
+    return [range(a, b) for a, b in pairwise([*first, len(child_starts)])]
+
+
+def csc_of(one: Placed) -> tuple[Array, Array, Array, Array, Array]:
+    """What the core builds a layer from: its shape, its columns, and which column goes to each place."""
+    columns = one.columns
+    start, feature = columns.indptr.astype(np.int64), columns.indices.astype(np.int32, copy=False)
+    return one.child_start, start, feature, columns.data, one.order.astype(np.uint32)
 
 
 def root_of(builder: Any, features: int) -> Array:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
-
 from beamwood import store
 from beamwood.arguments import cores
 from beamwood.build import Sections, threads_of_chunks
@@ -29,21 +27,14 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
                 f"{path} is damaged: it says {shape.labels:,} labels, but its leaves are not that many. "
                 f"Get a fresh copy of the file."
             )
-    if "threads-1" in meta["requires"]:
-        check_narrow(arrays, path)
+    if not {"threads-1", "threads-2"}.isdisjoint(meta["requires"]):
+        raise FormatError(
+            f"{path} was written by a preview of beamwood 0.1.0 and holds its weights in another way. "
+            "Train or convert the model again."
+        )
     model = Model(shape, arrays if meta["format"] > 1 else upgraded(arrays, shape))
     model.version = str(meta["header"])
     return model
-
-
-def check_narrow(sections: Sections, path: str | os.PathLike[str]) -> None:
-    """Refuses early files with chunks of more than 32 siblings: their records have another form."""
-    for name, array in sections.items():
-        if name.endswith("/child_start") and len(array) > 1 and np.diff(array.astype(np.int64)).max() > 32:
-            raise FormatError(
-                f"{path} was written by a preview of beamwood 0.1.0 and has nodes with more than 32 children, which "
-                "are stored in another way now. Train or convert the model again."
-            )
 
 
 def upgraded(sections: Sections, shape: Shape) -> Sections:

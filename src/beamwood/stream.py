@@ -151,13 +151,13 @@ class _Builder:
         layer, own = self.layers[depth], self.starts[depth][first : end + 1] - np.uint32(a)
         thread_start = np.empty(end - first + 1, np.uint64)
         order = np.arange(b - a, dtype=np.uint32)
-        size = builder.measure_columns(own, start, feature, weight, order, thread_start, self.threads)
+        size = builder.measure_columns([(own, start, feature, weight, order)], thread_start, self.threads)
         if not size:
             raise DataError(f"Layer {depth} has a chunk of more than 16 GiB. Put a layer in between.")
         words = np.empty(size, np.uint32)
         builder.fill(words, self.threads)
         self.sections.write(depth, words[: -_core.TAIL_WORDS])
-        layer.thread_start[first : end + 1] = thread_start + np.uint64(2 * layer.words)
+        layer.thread_start[first : end + 1] = thread_start + np.uint64(4 * layer.words)
         builder.scales(layer.scale[first:end])
         layer.words += size - _core.TAIL_WORDS
         layer.rows += builder.rows()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,20 +27,22 @@ def layer(features: int, parent: list[int], seed: int, **more: object) -> bw.Lay
 
 
 def golden_model() -> bw.Model:
-    """Two trees with early leaves, one narrow and one wide chunk, biases, moved nodes, keys and names."""
+    """Three trees: with early leaves, with one wide chunk, with bundled layers; biases, moved nodes, keys and names."""
     labels = 45
     narrow = [
         layer(16, [0] * 4, 1, label=np.array([-1, 44, -1, -1]), bias=np.array([0.5, -1, 0, 0.25], np.float32)),
         layer(16, [(0, 2, 3)[7 * i % 3] for i in range(44)], 2, label=np.arange(44)[::-1].copy()),
     ]
     wide = [layer(16, [0] * labels, 3, bias=np.linspace(-2, 2, labels, dtype=np.float32))]
+    widths = (1, 2, 4, 8, 16, labels)
+    deep = [layer(16, [i * a // b for i in range(b)], 3 + b) for a, b in pairwise(widths)]
     form = {
         "activation": "hinge-2",
         "keys": [f"key-{i}" for i in range(labels)],
         "names": [f"naïve 靴下 {i % 7}" for i in range(labels)],
         "settings": {"note": "golden"},
     }
-    trees = [bw.Model.from_layers(tree, **form) for tree in (narrow, wide)]  # type: ignore[arg-type]
+    trees = [bw.Model.from_layers(tree, **form) for tree in (narrow, wide, deep)]  # type: ignore[arg-type]
     return bw.Model.from_trees(trees)
 
 

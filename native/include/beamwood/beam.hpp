@@ -82,7 +82,7 @@ private:
     return static_cast<std::size_t>(std::clamp((4 << 20) / most, 1.0, 16384.0));
   }
 
-  // Each query is walked on its own. A batch is walked in the order of where its queries go: the top layer is evaluated
+  // Each query is walked on its own. A batch is walked in the order of where its queries go: the top bundle is evaluated
   // for all of them first, and those that share their best nodes come one behind the other and find them in the cache.
   bool run_threaded(const Forest& forest, std::span<const Query> queries, const SearchOptions& options,
                     const Workers& workers, std::int64_t* labels, float* scores) {
@@ -91,8 +91,7 @@ private:
     bool sound = true;
     for (std::size_t at = 0; at < queries.size() && sound; at += kSlice) {
       const auto slice = queries.subspan(at, std::min(kSlice, queries.size() - at));
-      const Tree& tree = forest.trees[0];
-      const bool ordered = slice.size() > kRun && tree.layers.size() > 2 && tree.layers[0].shape.label.empty();
+      const bool ordered = slice.size() > kRun && ThreadedWalk::has_top(forest);
       sound = (!ordered || order_by_top(forest, slice, options, workers)) &&
               walk_slice(forest, slice, options, workers, ordered, labels + at * options.k, scores + at * options.k);
     }
@@ -100,7 +99,7 @@ private:
     return sound;
   }
 
-  // Fills beams_ with the best nodes of the top layer and order_ with the queries by those nodes.
+  // Fills beams_ with the best nodes of the top bundle and order_ with the queries by those nodes.
   bool order_by_top(const Forest& forest, std::span<const Query> queries, const SearchOptions& options,
                     const Workers& workers) {
     const Kernels& kernels = *kernels_for(options.isa);
@@ -110,7 +109,7 @@ private:
     const std::size_t run = run_length(queries.size(), workers);
     parallel_for(workers, (queries.size() + run - 1) / run, [&](std::size_t task, unsigned worker) {
       for (std::size_t q = task * run; q < std::min(queries.size(), (task + 1) * run); ++q) {
-        if (!walks_[worker].top_layer(forest, queries[q], options.beam, kernels, beams_[q])) sound = false;
+        if (!walks_[worker].top_bundle(forest, queries[q], options.beam, kernels, beams_[q])) sound = false;
         const auto& best = beams_[q];
         const std::uint64_t first = best.empty() ? 0 : id_of(best[0]), second = best.size() < 2 ? 0 : id_of(best[1]);
         order_[q] = (first & 0xffff) << 48 | (second & 0xffff) << 32 | q;

@@ -73,8 +73,8 @@ private:
     for (const Block& block : blocks) {
       const std::uint32_t found =
           matcher == Matcher::dense ? look_up(*block.query) : place(chunk, match(*block.query, chunk.support, matcher));
-      const std::int64_t words =
-          kernels.accumulate(chunk.words, chunk.word_count, siblings.width, 1, {}, rows_.data(), found, sums_.data());
+      const std::int64_t words = kernels.accumulate(chunk.words, chunk.word_count, siblings.width, false, {},
+                                                    rows_.data(), found, sums_.data());
       if (words < 0) {
         sound = false;
         break;

@@ -58,9 +58,10 @@ struct ChunkSource {
     bool sound = true;
     for (std::uint32_t row = 0; sound && row < chunk.support.count; ++row) {
       const std::uint32_t f = chunk.support.feature[row];
-      sound = f < features && beamwood::each_weight(
-                                  chunk.words, chunk.word_count, chunk.offset[row], siblings.width, 1, {.lists = lists},
-                                  [&](std::uint32_t child, float w) { visit(f, child, w); });
+      sound = f < features &&
+              beamwood::each_weight(
+                  chunk.words, chunk.word_count, chunk.offset[row], {siblings.width, false, {.lists = lists}},
+                  [&](std::uint32_t child, float w) { visit(f, child, w); });
     }
     return sound;
   }

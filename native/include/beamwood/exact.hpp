@@ -83,8 +83,7 @@ private:
   // A long list keeps memory busy by itself.
   bool find_next(const Waiting& node) {
     if (!threaded() || waiting_.empty() || beaten(*forest_, waiting_.front().score(), true, best_)) return true;
-    const ThreadedOpener::Opened& now = opener.opened(node.layer, node.number);
-    return now.rows_end - now.rows_begin >= kShortList || find(waiting_.front());
+    return opener.rows(node.layer, node.number) >= kShortList || find(waiting_.front());
   }
 
   bool open(const Waiting& node) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "beamwood/activation.hpp"
+#include "beamwood/bundle.hpp"
 #include "beamwood/chunk.hpp"
 #include "beamwood/column.hpp"
 #include "beamwood/thread.hpp"
@@ -17,11 +18,31 @@ struct TreeLayer {
   LayerShape shape;
   ChunkWeights chunks;
   ColumnWeights columns;
-  ThreadedWeights threads;
+  ThreadedWeights threads; // of the first layer of a bundle: the chunks of all of it
+  std::size_t step = 0;    // threaded: how many layers of its bundle lie above it
 };
 
 struct Tree {
   std::vector<TreeLayer> layers;
+
+  bool ends_bundle(std::size_t layer) const noexcept {
+    return layer + 1 == layers.size() || layers[layer + 1].step == 0;
+  }
+  bool alone(std::size_t layer) const noexcept { return layers[layer].step == 0 && ends_bundle(layer); }
+
+  // The bundle that a layer is in.
+  Bundle bundle(std::size_t layer) const noexcept {
+    const std::size_t first = layer - layers[layer].step;
+    Bundle out;
+    for (out.layers = 1, out.shape[0] = &layers[first].shape; !ends_bundle(first + out.layers - 1); ++out.layers)
+      out.shape[out.layers] = &layers[first + out.layers].shape;
+    return out;
+  }
+  // Whether a layer's chunks lead on to others.
+  bool leads_on(std::size_t layer) const noexcept {
+    while (!ends_bundle(layer)) ++layer;
+    return layer + 1 < layers.size();
+  }
 };
 
 struct Forest {

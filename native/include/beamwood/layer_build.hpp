@@ -1,12 +1,13 @@
-// The weights of one layer in, its chunks out: row by row, and threaded to the layer below where there is one.
+// The weights of one layer, or of a bundle of them, in, its chunks out: row by row, and threaded to the chunks below
+// where there are any.
 //
-// Every layout is built from a source, which lists the weights of a chunk: source.each_weight(parent, siblings, visit)
-// calls visit(feature, child, weight), with features rising for each child and children rising for each feature, and
-// returns false when it is damaged. Columns (below), chunks (chunk.hpp) and threads (thread_read.hpp) are sources.
+// Every layout is built from sources, which list the weights of a node's children: source.each_weight(parent, siblings,
+// visit) calls visit(feature, child, weight), with features rising for each child and children rising for each feature,
+// and returns false when it is damaged. Columns (below), chunks (chunk.hpp) and threads (thread_read.hpp) are sources.
 //
-// Without a layer below, what comes out is the chunk layout. With one, the rows of a chunk are the features of its own
-// weights and of its children's chunks, so a tree is threaded from the bottom up. Two passes, measure and fill, parallel
-// over chunks, the same bytes for any number of threads.
+// Without anything below, what comes out of one layer is the chunk layout. Else the rows of a chunk are the features of
+// its own weights and of the chunks below it, so a tree is threaded from the bottom up. Two passes, measure and fill,
+// parallel over chunks, the same bytes for any number of threads.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -17,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "beamwood/bundle.hpp"
 #include "beamwood/feature_numbers.hpp"
 #include "beamwood/parallel.hpp"
 #include "beamwood/record.hpp"
@@ -87,49 +89,52 @@ struct LayerRows {
       each_offset(chunk, [&](std::uint64_t row, std::uint32_t at) { out[row] = at; });
   }
 
-  // What `threads` of a layer begins with: see ThreadedWeights.
-  void thread_starts(const LayerShape& shape, const LayerRows* below, std::span<std::uint64_t> out) const;
+  // Where the chunks begin, as ThreadedWeights has it.
+  void thread_starts(const Bundle& bundle, const LayerRows* below, std::span<std::uint64_t> out) const;
 };
 
-// 16-bit offsets reach every record of these children's chunks.
-inline bool narrow_offsets(const LayerRows* below, const Siblings& siblings) noexcept {
-  for (std::uint32_t c = 0; below && c < siblings.width; ++c) {
-    const std::size_t node = siblings.begin + c;
-    if (below->word_start[node + 1] - below->word_start[node] > 0xffffu) return false;
+// How many bytes an offset needs to reach every record of the chunks below a clan.
+inline std::uint32_t offset_bytes(const LayerRows* below, const Clan& clan) noexcept {
+  std::uint64_t most = 0;
+  const Siblings bottom = clan.bottom();
+  for (std::uint32_t c = 0; below && c < bottom.width; ++c) {
+    const std::size_t node = bottom.begin + c;
+    most = std::max(most, below->word_start[node + 1] - below->word_start[node]);
   }
-  return true;
+  return most <= 0xffffu ? 2 : most <= 0xffffffu ? 3 : 4;
 }
 
-inline void LayerRows::thread_starts(const LayerShape& shape, const LayerRows* below,
-                                     std::span<std::uint64_t> out) const {
-  for (std::uint32_t p = 0; p < shape.parents(); ++p) {
-    Siblings siblings;
-    const bool narrow = shape.children(p, siblings) && narrow_offsets(below, siblings);
-    out[p] = word_start[p] << 1 | (narrow ? 1u : 0u);
+inline void LayerRows::thread_starts(const Bundle& bundle, const LayerRows* below, std::span<std::uint64_t> out) const {
+  for (std::uint32_t p = 0; p < bundle.parents(); ++p) {
+    Clan clan;
+    const std::uint32_t bytes = bundle.clan(p, clan) ? offset_bytes(below, clan) : 4;
+    out[p] = word_start[p] << 2 | (bytes - 1);
   }
-  out[shape.parents()] = word_start.back() << 1;
+  out[bundle.parents()] = word_start.back() << 2;
 }
 
 template <class Source> class LayerBuilder {
 public:
-  // below: the rows of the layer beneath; null where chunks are not threaded (the last layer, the chunk layout).
-  LayerBuilder(const LayerShape& shape, const Source& source, const LayerRows* below, std::uint32_t dimension,
-               WeightKind kind = WeightKind::f32)
-      : shape_(shape), source_(source), below_(below), dimension_(dimension), masks_(below ? 2 : 1), kind_(kind) {}
+  // below: the rows of the chunks beneath; null where chunks are not threaded (the last layer, the chunk layout).
+  explicit LayerBuilder(const BundleSource<Source>& source, const LayerRows* below = nullptr,
+                        WeightKind kind = WeightKind::f32)
+      : source_(source), below_(below), kind_(kind) {}
+
+  LayerBuilder(const LayerShape& shape, const Source& source) : LayerBuilder({{1, {&shape}}, {source}}) {}
 
   // Finds rows and sizes. False: the source is damaged or a chunk outgrows 32-bit offsets.
   bool measure(LayerRows& rows, const Workers& workers) const {
-    const std::size_t parents = shape_.parents();
+    const std::size_t parents = source_.bundle.parents();
     rows.row_start.assign(parents + 1, 0);
     rows.word_start.assign(parents + 1, 0);
     rows.scale.assign(parents, 1.0f);
     std::atomic<std::uint64_t> empty{0}, longest{0};
-    const bool sound = each_chunk(workers, [&](std::uint32_t parent, const Siblings& siblings, Scratch& scratch) {
+    const bool sound = each_chunk(workers, [&](std::uint32_t parent, const Clan& clan, Scratch& scratch) {
       std::uint64_t words = 0;
-      const bool narrow = narrow_offsets(below_, siblings);
+      const RecordForm form = form_of(clan);
       std::uint64_t without = 0, most = 0;
       for (const Row& row : scratch.row) {
-        const std::uint64_t size = size_of(siblings.width, row, narrow);
+        const std::uint64_t size = form.words(row.weights, row.children);
         words += size;
         most = std::max(most, size);
         without += row.weights == 0;
@@ -156,28 +161,28 @@ public:
     rows.feature.resize(rows.row_start.back());
     rows.length.reset(rows.row_start.back(), rows.longest);
     std::fill(words.end() - kTailWords, words.end(), 0u);
-    return each_chunk(workers, [&](std::uint32_t parent, const Siblings& siblings, Scratch& scratch) {
+    return each_chunk(workers, [&](std::uint32_t parent, const Clan& clan, Scratch& scratch) {
       const auto features = scratch.number.features();
       scratch.order.clear();
       for (std::uint32_t n = 0; n < features.size(); ++n) scratch.order.push_back(std::uint64_t{features[n]} << 32 | n);
       std::sort(scratch.order.begin(), scratch.order.end());
-      const bool narrow = narrow_offsets(below_, siblings);
+      const RecordForm form = form_of(clan, rows.scale[parent]);
       std::uint32_t* const base = words.data() + rows.word_start[parent];
       std::uint64_t row = rows.row_start[parent];
       std::uint32_t at = 0;
       for (const std::uint64_t key : scratch.order) {
         Row& own = scratch.row[static_cast<std::uint32_t>(key)];
         own.at = at;
-        const std::uint64_t size = size_of(siblings.width, own, narrow);
+        const std::uint64_t size = form.words(own.weights, own.children);
         rows.feature[row] = static_cast<std::uint32_t>(key >> 32);
         rows.length.set(row++, static_cast<std::uint32_t>(size));
         std::fill_n(base + at, size, 0u);
-        if (siblings.width > kMaskWidth) base[at] = own.weights | own.children << 16;
+        if (form.width > kMaskWidth) base[at] = own.weights | own.children << 16;
         at += static_cast<std::uint32_t>(size);
         own.weights = own.children = 0; // from here on: written so far
       }
-      if (!write_weights(parent, siblings, {kind_, rows.scale[parent]}, scratch, base)) return false;
-      write_offsets(siblings, scratch, base, narrow);
+      if (!write_weights(parent, clan, form, scratch, base)) return false;
+      write_offsets(clan, form, scratch, base);
       return true;
     });
   }
@@ -193,30 +198,35 @@ private:
     float largest = 0;                // size of a weight of the chunk
   };
 
-  std::uint64_t size_of(std::uint32_t width, const Row& row, bool narrow) const noexcept {
-    return record_words(width, masks_, row.weights, row.children, kind_) + offset_words(narrow, row.children);
+  RecordForm form_of(const Clan& clan, float scale = 1.0f) const noexcept {
+    return {clan.width(), below_ != nullptr, {kind_, scale}, offset_bytes(below_, clan)};
   }
 
-  // Calls visit(child, feature, offset) for the rows of all children's chunks.
-  template <class Visit> void each_child_row(const Siblings& siblings, Visit&& visit) const {
-    for (std::uint32_t c = 0; below_ && c < siblings.width; ++c)
-      below_->each_offset(siblings.begin + c,
-                          [&](std::uint64_t row, std::uint32_t offset) { visit(c, below_->feature[row], offset); });
+  // Calls visit(slot, feature, offset) for the rows of all chunks below.
+  template <class Visit> void each_row_below(const Clan& clan, Visit&& visit) const {
+    const Siblings bottom = clan.bottom();
+    for (std::uint32_t c = 0; below_ && c < bottom.width; ++c)
+      below_->each_offset(bottom.begin + c, [&](std::uint64_t row, std::uint32_t offset) {
+        visit(clan.bottom_slot() + c, below_->feature[row], offset);
+      });
   }
 
-  // Gives work(parent, siblings, scratch) the features of each chunk with their numbers of weights and children.
+  // Gives work(parent, clan, scratch) the features of each chunk with their numbers of weights and children.
   template <class Work> bool each_chunk(const Workers& workers, Work&& work) const {
-    for (std::size_t i = 0; i + 1 < shape_.child_start.size(); ++i)
-      if (shape_.child_start[i] > shape_.child_start[i + 1]) return false; // no two chunks may own a node
+    for (std::size_t step = 0; step < source_.bundle.layers; ++step) {
+      const auto& start = source_.bundle.shape[step]->child_start;
+      for (std::size_t i = 0; i + 1 < start.size(); ++i)
+        if (start[i] > start[i + 1]) return false; // no two chunks may own a node
+    }
     std::vector<Scratch> scratch(workers.threads);
     std::atomic<bool> sound{true};
     constexpr std::size_t kRun = 16; // chunks a task: small ones are many
-    const std::size_t parents = shape_.parents();
+    const std::size_t parents = source_.bundle.parents();
     parallel_for(workers, (parents + kRun - 1) / kRun, [&](std::size_t task, unsigned worker) {
       Scratch& own = scratch[worker];
       for (std::size_t p = task * kRun; p < std::min(parents, (task + 1) * kRun); ++p) {
         const auto parent = static_cast<std::uint32_t>(p);
-        Siblings siblings;
+        Clan clan;
         own.number.clear();
         own.row.clear();
         own.largest = 0;
@@ -225,14 +235,14 @@ private:
           if (n == own.row.size()) own.row.emplace_back();
           return own.row[n];
         };
-        bool good = shape_.children(parent, siblings) &&
-                    source_.each_weight(parent, siblings, [&](std::uint32_t f, std::uint32_t, float weight) {
+        bool good = source_.bundle.clan(parent, clan) &&
+                    source_.each_weight(parent, clan, [&](std::uint32_t f, std::uint32_t, float weight) {
                       ++touch(f).weights;
                       own.largest = std::max(own.largest, std::fabs(weight));
                     });
         if (good) {
-          each_child_row(siblings, [&](std::uint32_t, std::uint32_t f, std::uint32_t) { ++touch(f).children; });
-          good = work(parent, siblings, own);
+          each_row_below(clan, [&](std::uint32_t, std::uint32_t f, std::uint32_t) { ++touch(f).children; });
+          good = work(parent, clan, own);
         }
         if (!good) sound = false;
       }
@@ -240,49 +250,42 @@ private:
     return sound;
   }
 
-  bool write_weights(std::uint32_t parent, const Siblings& siblings, WeightCode code, Scratch& scratch,
+  bool write_weights(std::uint32_t parent, const Clan& clan, const RecordForm& form, Scratch& scratch,
                      std::uint32_t* base) const {
-    return source_.each_weight(parent, siblings, [&](std::uint32_t f, std::uint32_t child, float weight) {
+    return source_.each_weight(parent, clan, [&](std::uint32_t f, std::uint32_t child, float weight) {
       Row& own = scratch.row[scratch.number[f]];
       std::uint32_t* const record = base + own.at;
+      const std::uint64_t n = form.weights(record), m = form.children(record);
       const std::uint32_t nth = own.weights++;
-      if (siblings.width <= kMaskWidth) {
-        record[0] |= 1u << child;
-        encode(code, record + masks_, nth, weight);
-      } else {
-        const std::uint64_t n = record[0] & 0xffffu, m = record[0] >> 16;
-        const SetForm form(siblings.width);
-        put_sibling(form, record + 1, n, nth, child);
-        encode(code, record + 1 + form.words(n) + form.words(m), nth, weight);
-      }
+      if (form.width <= kMaskWidth) record[0] |= 1u << child;
+      else put_sibling(SetForm(form.width), record + 1, n, nth, child);
+      encode(form.code, record + form.weights_at(n, m), nth, weight);
     });
   }
 
   // Weights come first in a record, so this follows write_weights: own.weights is complete.
-  void write_offsets(const Siblings& siblings, Scratch& scratch, std::uint32_t* base, bool narrow) const {
-    each_child_row(siblings, [&](std::uint32_t child, std::uint32_t f, std::uint32_t offset) {
+  void write_offsets(const Clan& clan, const RecordForm& form, Scratch& scratch, std::uint32_t* base) const {
+    const MaskForm masks(form.width, true, form.offset_bytes);
+    each_row_below(clan, [&](std::uint32_t child, std::uint32_t f, std::uint32_t offset) {
       Row& own = scratch.row[scratch.number[f]];
       std::uint32_t* const record = base + own.at;
       const std::uint32_t nth = own.children++;
-      std::uint32_t* offsets = record + masks_ + weight_words(kind_, own.weights);
-      if (siblings.width <= kMaskWidth) {
-        record[1] |= 1u << child;
+      std::uint64_t place;
+      if (form.width <= kMaskWidth) {
+        record[masks.child_word] |= 1u << (masks.child_lift + child);
+        place = masks.place(weight_words(kind_, own.weights), nth);
       } else {
-        const std::uint64_t n = record[0] & 0xffffu, m = record[0] >> 16;
-        const SetForm form(siblings.width);
-        put_sibling(form, record + 1 + form.words(n), m, nth, child);
-        offsets = record + record_words(siblings.width, masks_, n, m, kind_);
+        const std::uint64_t n = form.weights(record), m = form.children(record);
+        const SetForm sets(form.width);
+        put_sibling(sets, record + 1 + sets.words(n), m, nth, child);
+        place = 4 * form.offsets_at(n, m) + std::uint64_t{form.offset_bytes} * nth;
       }
-      if (narrow) set_half_word(offsets, nth, offset);
-      else offsets[nth] = offset;
+      write_offset(record, place, form.offset_bytes, offset);
     });
   }
 
-  const LayerShape& shape_;
-  const Source& source_;
+  BundleSource<Source> source_;
   const LayerRows* below_;
-  std::uint32_t dimension_;
-  std::uint32_t masks_;
   WeightKind kind_;
 };
 

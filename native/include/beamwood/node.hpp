@@ -31,7 +31,7 @@ inline bool chunk_node(const TreeLayer& layer, std::uint32_t parent, const Sibli
   Chunk chunk;
   bool sound = layer.chunks.at(parent, chunk);
   for (std::uint32_t row = 0; sound && row < chunk.support.count; ++row)
-    sound = each_weight(chunk.words, chunk.word_count, chunk.offset[row], siblings.width, 1, {},
+    sound = each_weight(chunk.words, chunk.word_count, chunk.offset[row], {siblings.width, false, {}},
                         [&](std::uint32_t sibling, float weight) {
                           if (sibling != child) return;
                           out.feature.push_back(chunk.support.feature[row]);
@@ -48,25 +48,46 @@ inline bool column_node(const TreeLayer& layer, std::uint32_t node, NodeWeights&
   return true;
 }
 
-// A chunk on the way down to the node, and which of its children comes next.
+// A chunk on the way down to the node, and which of its slots comes next.
 struct ThreadStep {
   ThreadedChunk chunk;
-  std::uint32_t width, child;
+  std::uint32_t width, slot;
 };
 
-inline bool threaded_node(const Tree& tree, const std::vector<ThreadStep>& steps, NodeWeights& out) {
+// The chunks from the root to the one that a node of layer l is in. False: there is no such node, or damage.
+inline bool thread_steps(const Tree& tree, std::size_t l, std::uint32_t node, std::vector<ThreadStep>& steps) {
+  for (;;) {
+    const Bundle bundle = tree.bundle(l);
+    const std::size_t step = tree.layers[l].step, first = l - step;
+    std::uint32_t origin = node;
+    Siblings siblings{};
+    for (std::size_t above = l + 1; above-- > first;)
+      if (!parent_of(tree.layers[above].shape, origin, origin, siblings)) return false;
+    Clan clan;
+    ThreadStep own{};
+    if (!bundle.clan(origin, clan) || !tree.layers[first].threads.at(origin, own.chunk) ||
+        node - clan.begin[step] >= clan.nodes(step))
+      return false;
+    own.width = clan.width();
+    own.slot = clan.slot[step] + (node - clan.begin[step]);
+    steps.insert(steps.begin(), own);
+    if (first == 0) return true;
+    l = first - 1, node = origin;
+  }
+}
+
+inline bool threaded_node(const Tree& tree, bool inner, const std::vector<ThreadStep>& steps, NodeWeights& out) {
   const auto& root = tree.layers[0].threads.root;
   const ThreadStep& own = steps.back();
-  const std::uint32_t masks = steps.size() == tree.layers.size() ? 1 : 2;
   bool sound = true;
   for (std::size_t feature = 0; sound && feature < root.size(); ++feature) {
     std::uint32_t at = root[feature];
     for (std::size_t l = 0; at != kNoRow && l + 1 < steps.size(); ++l)
-      at = follow(steps[l].chunk, at, steps[l].width, steps[l].child);
+      at = follow(steps[l].chunk, at, steps[l].width, steps[l].slot);
     if (at == kNoRow) continue;
-    sound = each_weight(own.chunk.words, own.chunk.word_count, at, own.width, masks, own.chunk.code,
-                        [&](std::uint32_t sibling, float weight) {
-                          if (sibling != own.child) return;
+    sound = each_weight(own.chunk.words, own.chunk.word_count, at, own.chunk.form(own.width, inner),
+                        [&](std::uint32_t slot, float weight) {
+                          if (slot != own.slot) return;
                           out.feature.push_back(static_cast<std::uint32_t>(feature));
                           out.weight.push_back(weight);
                         });
@@ -86,14 +107,8 @@ inline bool node_weights(const Forest& forest, std::size_t t, std::size_t l, std
   if (forest.layout == Layout::column) return detail::column_node(tree.layers[l], node, out);
   if (forest.layout == Layout::chunk)
     return detail::chunk_node(tree.layers[l], parent, siblings, node - siblings.begin, out);
-  std::vector<detail::ThreadStep> steps(l + 1);
-  for (std::size_t above = l + 1; above-- > 0; node = parent) {
-    if (!parent_of(tree.layers[above].shape, node, parent, siblings)) return false;
-    steps[above].width = siblings.width;
-    steps[above].child = node - siblings.begin;
-    if (!tree.layers[above].threads.at(parent, steps[above].chunk)) return false;
-  }
-  return detail::threaded_node(tree, steps, out);
+  std::vector<detail::ThreadStep> steps;
+  return detail::thread_steps(tree, l, node, steps) && detail::threaded_node(tree, tree.leads_on(l), steps, out);
 }
 
 } // namespace beamwood

@@ -3,17 +3,24 @@
 //
 // A record is a run of 32-bit words. In chunks of up to 32 siblings it begins with masks, in wider ones with sets:
 //
-//   narrow   [weight mask]{[child mask]}[weight, for each bit, lowest first]{[offset, for each child bit]}
-//   wide     [n | m << 16][set of n siblings][set of m siblings][n weights][m offsets]
+//   up to 8     [weight mask | child mask << 8 | first offset << 16][weights][further offsets]
+//   up to 16    [weight mask | child mask << 16][weights][offsets]
+//   up to 32    [weight mask]{[child mask]}[weights][offsets]
+//   wider       [n | m << 16][set of n siblings][set of m siblings][n weights][m offsets]
 //
-// Braces: only in the inner layers of the threaded layout. A set of few siblings is a list of rising numbers of 16 bits,
-// padded to a word; one whose list would be no shorter is a bitmap, a bit a sibling, lowest first, padded to a word.
-// So rare features take little room and frequent ones are added and followed by masks, as in narrow chunks. Offsets are
-// words from the start of the child's chunk, 16 bits each (padded) where every child's chunk is small, else 32.
+// Weights and offsets stand in the order of their siblings. Child masks, the word in braces and offsets are only in the
+// inner layers of the threaded layout; there the head of a record takes half of what it holds in models with few
+// children a node. A set of few siblings is a list of rising numbers of 16 bits, padded to a word; one whose list would
+// be no shorter is a bitmap, a bit a sibling, lowest first, padded to a word. So rare features take little room and
+// frequent ones are added and followed by masks, as in narrow chunks.
+//
+// Offsets are words from the start of the child's chunk: of two bytes where every child's chunk is small, else of three
+// or four, one behind the other, padded to a word. Only those of two bytes put the first one into the head.
 // A set bit whose weight is zero is a stored zero: models come back out bit for bit.
 #pragma once
 #include <bit>
 #include <cstdint>
+#include <cstring>
 
 #include "beamwood/compact.hpp"
 
@@ -24,6 +31,9 @@ inline constexpr std::uint32_t kMaskWidth = 32;
 // No narrow record is longer (two masks, 32 weights, 32 offsets), nor does a vector load reach farther beyond a
 // record's start: arrays of records end with this many spare words.
 inline constexpr std::uint32_t kTailWords = 96;
+
+// The bits of a record's first word that are its weight mask, in chunks of up to so many times eight siblings.
+template <int lanes> inline constexpr std::uint32_t kMaskBits = lanes == 1 ? 0xffu : lanes == 2 ? 0xffffu : 0xffffffffu;
 
 // A row of the query's support in a chunk: where its record lies, and the query's value of the feature.
 struct Placed {
@@ -44,33 +54,89 @@ struct SetForm {
   }
 };
 
-// What a record takes, without offsets. masks is 1, or 2 where children are threaded.
-[[gnu::always_inline]] inline std::uint64_t record_words(std::uint32_t width, std::uint32_t masks,
-                                                         std::uint64_t weights, std::uint64_t children = 0,
-                                                         WeightKind kind = WeightKind::f32,
-                                                         bool lists = false) noexcept {
-  if (width <= kMaskWidth) return masks + weight_words(kind, weights);
-  const SetForm form(width, lists);
-  return 1 + form.words(weights) + form.words(children) + weight_words(kind, weights);
-}
+// How the records of a narrow chunk begin, and where their offsets lie.
+struct MaskForm {
+  std::uint32_t words;                  // before the weights
+  std::uint32_t weight_bits;            // of the first word: the weight mask
+  std::uint32_t child_word, child_lift; // the child mask: how many words and bits from the start
+  std::uint32_t child_bits;             // of those: 0 where children are not threaded
+  std::uint32_t offset_bytes;
+  bool first_in_head; // the first offset
 
-[[gnu::always_inline]] inline std::uint64_t offset_words(bool narrow_offsets, std::uint64_t children) noexcept {
-  return narrow_offsets ? (children + 1) / 2 : children;
-}
+  [[gnu::always_inline]] MaskForm(std::uint32_t width, bool threaded, std::uint32_t bytes_an_offset) noexcept
+      : words(threaded && width > 16 ? 2 : 1), weight_bits(width <= 8    ? kMaskBits<1>
+                                                           : width <= 16 ? kMaskBits<2>
+                                                                         : kMaskBits<4>),
+        child_word(words - 1), child_lift(width <= 8    ? 8
+                                          : width <= 16 ? 16
+                                                        : 0),
+        child_bits(threaded ? weight_bits : 0), offset_bytes(bytes_an_offset),
+        first_in_head(threaded && width <= 8 && bytes_an_offset == 2) {}
 
-// What a record in a chunk holds. words includes the offsets.
-struct RecordSize {
-  std::uint32_t weights, children;
-  std::uint64_t words;
+  [[gnu::always_inline]] std::uint32_t weights(const std::uint32_t* record) const noexcept {
+    return *record & weight_bits;
+  }
+  [[gnu::always_inline]] std::uint32_t children(const std::uint32_t* record) const noexcept {
+    return record[child_word] >> child_lift & child_bits;
+  }
+  [[gnu::always_inline]] std::uint64_t offset_words(std::uint64_t count) const noexcept {
+    return first_in_head ? count / 2 : (count * offset_bytes + 3) / 4;
+  }
+  // Where the nth offset lies, in bytes from the start of a record whose weights take so many words.
+  [[gnu::always_inline]] std::uint64_t place(std::uint64_t weight_words, std::uint64_t nth) const noexcept {
+    const std::uint64_t behind = 4 * (words + weight_words);
+    if (!first_in_head) return behind + offset_bytes * nth;
+    return nth == 0 ? 2 : behind - 2 + 2 * nth;
+  }
 };
 
-inline RecordSize size_of_record(const std::uint32_t* record, std::uint32_t width, std::uint32_t masks, WeightCode code,
-                                 bool narrow_offsets) noexcept {
-  const bool masked = width <= kMaskWidth;
-  const auto n = masked ? static_cast<std::uint32_t>(std::popcount(*record)) : *record & 0xffffu;
-  const auto m = masked ? (masks == 2 ? static_cast<std::uint32_t>(std::popcount(record[1])) : 0) : *record >> 16;
-  return {n, m, record_words(width, masks, n, m, code.kind, code.lists) + offset_words(narrow_offsets, m)};
+// The offset that lies so many bytes behind the start of a record: arrays of records have words to spare at their end.
+[[gnu::always_inline]] inline std::uint32_t read_offset(const std::uint32_t* record, std::uint64_t place,
+                                                        std::uint32_t bytes) noexcept {
+  std::uint32_t found;
+  std::memcpy(&found, reinterpret_cast<const char*>(record) + place, sizeof found);
+  return found & (0xffffffffu >> (32 - 8 * bytes));
 }
+
+inline void write_offset(std::uint32_t* record, std::uint64_t place, std::uint32_t bytes,
+                         std::uint32_t offset) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  std::memcpy(reinterpret_cast<char*>(record) + place, &offset, bytes);
+}
+
+// What a record takes in the chunks of one layer, and where its parts lie. threaded: with child masks and offsets.
+struct RecordForm {
+  std::uint32_t width;
+  bool threaded;
+  WeightCode code;
+  std::uint32_t offset_bytes = 2;
+
+  std::uint64_t words(std::uint64_t weights, std::uint64_t children) const noexcept {
+    return offsets_at(weights, children) + (width <= kMaskWidth
+                                                ? MaskForm(width, threaded, offset_bytes).offset_words(children)
+                                                : (children * offset_bytes + 3) / 4);
+  }
+  // In words from the start: the first weight, and the first offset that is not in the head.
+  std::uint64_t weights_at(std::uint64_t weights, std::uint64_t children) const noexcept {
+    if (width <= kMaskWidth) return MaskForm(width, threaded, offset_bytes).words;
+    const SetForm form(width, code.lists);
+    return 1 + form.words(weights) + form.words(children);
+  }
+  std::uint64_t offsets_at(std::uint64_t weights, std::uint64_t children) const noexcept {
+    return weights_at(weights, children) + weight_words(code.kind, weights);
+  }
+
+  // How many weights and children a record has.
+  std::uint32_t weights(const std::uint32_t* record) const noexcept {
+    if (width > kMaskWidth) return *record & 0xffffu;
+    return static_cast<std::uint32_t>(std::popcount(MaskForm(width, threaded, offset_bytes).weights(record)));
+  }
+  std::uint32_t children(const std::uint32_t* record) const noexcept {
+    if (width > kMaskWidth) return *record >> 16;
+    return static_cast<std::uint32_t>(std::popcount(MaskForm(width, threaded, offset_bytes).children(record)));
+  }
+  std::uint64_t words(const std::uint32_t* record) const noexcept { return words(weights(record), children(record)); }
+};
 
 inline std::uint32_t half_word(const std::uint32_t* words, std::uint64_t i) noexcept {
   return (words[i / 2] >> (16 * (i % 2))) & 0xffffu;
@@ -111,24 +177,22 @@ inline bool each_sibling_of(const SetForm& form, const std::uint32_t* set, std::
 
 // Calls emit(sibling, weight) for every weight of the record at `at`. False when it or a sibling leaves the chunk.
 template <class Emit>
-inline bool each_weight(const std::uint32_t* words, std::uint64_t word_count, std::uint64_t at, std::uint32_t width,
-                        std::uint32_t masks, WeightCode code, Emit&& emit) noexcept {
+inline bool each_weight(const std::uint32_t* words, std::uint64_t word_count, std::uint64_t at, const RecordForm& form,
+                        Emit&& emit) noexcept {
   if (at >= word_count) return false;
   const std::uint32_t* const record = words + at;
-  if (width <= kMaskWidth) {
-    std::uint64_t nth = 0;
-    if (width < kMaskWidth && *record >> width != 0) return false;
-    for (std::uint32_t mask = *record; mask != 0; mask &= mask - 1)
-      emit(static_cast<std::uint32_t>(std::countr_zero(mask)), decode(code, record + masks, nth++));
-    return true;
-  }
-  const std::uint64_t n = *record & 0xffffu, m = *record >> 16;
-  const SetForm form(width, code.lists);
-  if (at + record_words(width, masks, n, m, code.kind, code.lists) > word_count) return false;
-  const std::uint32_t* const weights = record + 1 + form.words(n) + form.words(m);
+  const std::uint64_t n = form.weights(record), m = form.children(record);
+  if (at + form.offsets_at(n, m) > word_count) return false;
+  const std::uint32_t* const weights = record + form.weights_at(n, m);
   std::uint64_t nth = 0;
-  return each_sibling_of(form, record + 1, n, width,
-                         [&](std::uint32_t sibling) { emit(sibling, decode(code, weights, nth++)); });
+  if (form.width > kMaskWidth)
+    return each_sibling_of(SetForm(form.width, form.code.lists), record + 1, n, form.width,
+                           [&](std::uint32_t sibling) { emit(sibling, decode(form.code, weights, nth++)); });
+  std::uint32_t mask = MaskForm(form.width, form.threaded, form.offset_bytes).weights(record);
+  if (form.width < kMaskWidth && mask >> form.width != 0) return false;
+  for (; mask != 0; mask &= mask - 1)
+    emit(static_cast<std::uint32_t>(std::countr_zero(mask)), decode(form.code, weights, nth++));
+  return true;
 }
 
 } // namespace beamwood

@@ -18,12 +18,11 @@ struct Kernels {
   const char* name;
 
   // Writes the sums of `width` siblings to z, which has room for 32 numbers, or for 65,536 when the chunk is wider
-  // than a mask (a damaged record may name any sibling). words .. words + word_count is the chunk, masks how many its
-  // narrow records begin with, code how its weights are to be read. Returns the words of the records it read; -1: a
+  // than a mask (a damaged record may name any sibling). words .. words + word_count is the chunk, threaded whether its
+  // records name children too, code how its weights are to be read. Returns the words of the records it read; -1: a
   // record lies outside its chunk.
-  std::int64_t (*accumulate)(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t width,
-                             std::uint32_t masks, WeightCode code, const Placed* rows, std::uint32_t count,
-                             float* z) noexcept;
+  std::int64_t (*accumulate)(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t width, bool threaded,
+                             WeightCode code, const Placed* rows, std::uint32_t count, float* z) noexcept;
 
   // z and bias (may be null) to scores: activation, then combined with the parent's score. z and out must not overlap.
   void (*activate)(const Activation& activation, const float* z, const float* bias, std::uint32_t width, float parent,

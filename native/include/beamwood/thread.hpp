@@ -35,12 +35,15 @@ inline constexpr std::uint32_t kNoRow = 0xffffffffu; // in the root index: no re
 struct ThreadedChunk {
   const std::uint32_t* words;
   std::uint64_t word_count;
-  bool narrow; // its records hold 16-bit offsets
+  std::uint32_t offset_bytes; // of each offset in its records
   WeightCode code;
+
+  RecordForm form(std::uint32_t width, bool threaded) const noexcept { return {width, threaded, code, offset_bytes}; }
 };
 
 struct ThreadedWeights {
-  std::span<const std::uint64_t> start; // parents + 1: twice where each chunk's words begin, + 1 for 16-bit offsets
+  std::span<const std::uint64_t> start; // parents + 1: four times where each chunk's words begin, + how many bytes
+                                        // its offsets have, less one
   std::span<const std::uint32_t> words;
   std::span<const std::uint32_t> root; // top layer only: for each feature the offset of its record, or kNoRow
   WeightKind kind = WeightKind::f32;
@@ -48,11 +51,11 @@ struct ThreadedWeights {
 
   // False when the offsets leave the array.
   bool at(std::uint32_t parent, ThreadedChunk& out) const noexcept {
-    const std::uint64_t begin = start[parent] >> 1, end = start[parent + 1] >> 1;
+    const std::uint64_t begin = start[parent] >> 2, end = start[parent + 1] >> 2;
     if (begin > end || end > words.size() - kTailWords) return false;
     out = {words.data() + begin,
            end - begin,
-           (start[parent] & 1) != 0,
+           static_cast<std::uint32_t>(start[parent] & 3) + 1,
            {kind, kind == WeightKind::u8 ? scale[parent] : 1.0f}};
     return true;
   }
@@ -104,11 +107,11 @@ struct Place {
   const std::uint32_t* const record = chunk.words + at;
   const std::uint64_t n = *record & 0xffffu, m = *record >> 16, set = 1 + form.words(n);
   const std::uint64_t size = set + form.words(m) + weight_words(chunk.code.kind, n);
-  if (at + size + offset_words(chunk.narrow, m) > chunk.word_count) return kNoRow;
+  if (at + size + (m * chunk.offset_bytes + 3) / 4 > chunk.word_count) return kNoRow;
   const Place place = form.bits(m) ? place_in_bitmap(record + set, child) : place_in_list(record + set, m, child);
   const bool there = place.there && place.nth < m; // a bitmap of more bits than it says leads nowhere
   const std::uint64_t i = there ? place.nth : 0;
-  const std::uint32_t found = chunk.narrow ? half_word(record + size, i) : record[size + i];
+  const std::uint32_t found = read_offset(record, 4 * size + chunk.offset_bytes * i, chunk.offset_bytes);
   return there ? found : kNoRow;
 }
 
@@ -116,14 +119,14 @@ struct Place {
 [[gnu::always_inline]] inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::uint32_t width,
                                                    std::uint32_t child) noexcept {
   if (at >= chunk.word_count) return kNoRow;
-  const std::uint32_t* const record = chunk.words + at;
   if (width <= kMaskWidth) {
-    const std::uint32_t mask = record[1], bit = 1u << child;
-    const std::uint32_t* const offsets =
-        record + record_words(width, 2, static_cast<std::uint64_t>(std::popcount(record[0])), 0, chunk.code.kind);
-    const auto i = static_cast<std::uint32_t>(std::popcount(mask & (bit - 1)));
-    const std::uint32_t place = chunk.narrow ? half_word(offsets, i) : offsets[i];
-    return mask & bit ? place : kNoRow;
+    const MaskForm form(width, true, chunk.offset_bytes);
+    const std::uint32_t* const record = chunk.words + at;
+    const std::uint32_t mask = form.children(record), bit = 1u << child;
+    const auto weights = static_cast<std::uint64_t>(std::popcount(form.weights(record)));
+    const auto nth = static_cast<std::uint64_t>(std::popcount(mask & (bit - 1)));
+    const std::uint64_t place = form.place(weight_words(chunk.code.kind, weights), nth);
+    return mask & bit ? read_offset(record, place, chunk.offset_bytes) : kNoRow;
   }
   return follow_wide(chunk, at, SetForm(width), child);
 }
@@ -165,22 +168,22 @@ inline std::size_t root_rows(const ThreadedWeights& top, const Query& query, con
 
 // Rows of a chunk with masks, as `follow_all`. Whether a row goes on cannot be foreseen, so that no branch asks for it:
 // a wrong guess would be found out only when the record has come from memory, and all that was begun behind it is lost.
-template <class Offset, WeightKind kind>
-inline std::size_t follow_masked(const ThreadedChunk& parent, std::uint32_t child, const Placed* rows,
+template <WeightKind kind, bool first_in_head>
+inline std::size_t follow_masked(const ThreadedChunk& parent, MaskForm form, std::uint32_t child, const Placed* rows,
                                  std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
   const Placed* const first = out;
   const std::uint32_t* const words = parent.words;
   const std::uint64_t word_count = parent.word_count;
   const ThreadedChunk to = chunk;
   const std::uint32_t below = (1u << child) - 1;
+  form.first_in_head = first_in_head;
   for (const Placed* row = rows; row != rows + count; ++row) {
     if (row->offset >= word_count) continue; // the sums of a damaged chunk have failed before
     const std::uint32_t* const record = words + row->offset;
-    const std::uint32_t mask = record[1], there = mask >> child & 1;
-    const auto nth = static_cast<std::uint32_t>(std::popcount(mask & below));
-    const std::uint32_t* const offsets =
-        record + 2 + weight_words(kind, static_cast<std::uint64_t>(std::popcount(record[0])));
-    const std::uint32_t place = reinterpret_cast<const Offset*>(offsets)[nth];
+    const std::uint32_t mask = form.children(record), there = mask >> child & 1;
+    const auto nth = static_cast<std::uint64_t>(std::popcount(mask & below));
+    const auto weights = static_cast<std::uint64_t>(std::popcount(form.weights(record)));
+    const std::uint32_t place = read_offset(record, form.place(weight_words(kind, weights), nth), form.offset_bytes);
     *out = {place, row->value};
     call_for(to, place & (0u - there));
     out += there;
@@ -209,8 +212,9 @@ inline std::size_t follow_all_wide(const ThreadedChunk parent, const SetForm for
 inline std::size_t follow_all(const ThreadedChunk& parent, std::uint32_t width, std::uint32_t child, const Placed* rows,
                               std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
   const auto masked = [&]<WeightKind kind>() {
-    return parent.narrow ? follow_masked<std::uint16_t, kind>(parent, child, rows, count, chunk, out)
-                         : follow_masked<std::uint32_t, kind>(parent, child, rows, count, chunk, out);
+    const MaskForm form(width, true, parent.offset_bytes);
+    return form.first_in_head ? follow_masked<kind, true>(parent, form, child, rows, count, chunk, out)
+                              : follow_masked<kind, false>(parent, form, child, rows, count, chunk, out);
   };
   if (width <= kMaskWidth) {
     switch (parent.code.kind) {

@@ -1,9 +1,12 @@
 // One node of a threaded tree in, the sums of its children out: nodes in any order, each after its parent.
 //
-// A node's rows are found by following its parent's, so what was opened is kept, layer by layer, until the next query.
+// A node's rows are found by following its parent's, so what was opened is kept, layer by layer, until the next query. In
+// a bundle of several layers a node's chunk has the sums of its whole clan: they are kept too, and those who are opened
+// inside of the bundle have theirs at once.
 // Finding rows and adding them up are two steps: whoever knows the next node finds its rows first, and memory works
 // while the kernel adds.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -16,9 +19,11 @@ public:
   Work work;
 
   struct Opened {
-    Siblings siblings{};
+    Clan clan;
     ThreadedChunk chunk{};
     std::size_t rows_begin = 0, rows_end = 0;
+    std::size_t sums = kNoSums;                // where they begin, once they are added up
+    std::uint32_t origin = 0, first_child = 0; // beyond the first layer of a bundle: in whose clan, and where
   };
 
   // Forgets what was opened.
@@ -27,6 +32,7 @@ public:
     for (Layer& layer : layers_) {
       layer.opened.clear();
       layer.rows.used = 0;
+      layer.sums.clear();
     }
     query_ = &query;
   }
@@ -34,57 +40,93 @@ public:
   // Finds the rows of a node whose children are in layer l; `parent` is the number that its own parent got. The node's
   // number goes to `number`. False: the model's arrays are damaged.
   bool find(const Tree& tree, std::size_t l, std::uint32_t node, std::uint32_t parent, std::uint32_t& number) {
-    const TreeLayer& layer = tree.layers[l];
     Layer& here = layers_[l];
-    Opened open;
-    if (node >= layer.shape.parents() || !layer.shape.children(node, open.siblings) ||
-        !layer.threads.at(node, open.chunk))
+    number = static_cast<std::uint32_t>(here.opened.size());
+    Opened& open = here.opened.emplace_back();
+    if (tree.layers[l].step > 0) return find_inside(tree, l, node, parent, open);
+    const TreeLayer& layer = tree.layers[l];
+    if (node >= layer.shape.parents() || !tree.bundle(l).clan(node, open.clan) || !layer.threads.at(node, open.chunk))
       return false;
     open.rows_begin = here.rows.used;
     if (l == 0) from_root(layer, open, here.rows);
-    else if (!from_parent(layers_[l - 1], parent, node, open, here.rows)) return false;
+    else if (!from_above(tree, l - 1, parent, node, open, here.rows)) return false;
     open.rows_end = here.rows.used;
-    number = static_cast<std::uint32_t>(here.opened.size());
-    here.opened.push_back(open);
     return true;
   }
 
-  const Opened& opened(std::size_t l, std::uint32_t number) const noexcept { return layers_[l].opened[number]; }
-
-  // The children's sums, without their bias; null: the model's arrays are damaged.
-  const float* add_up(const Tree& tree, std::size_t l, std::uint32_t number, const Kernels& kernels) {
+  // How many rows were found for a node; none where its sums are known already.
+  std::size_t rows(std::size_t l, std::uint32_t number) const noexcept {
     const Opened& open = layers_[l].opened[number];
-    const std::size_t room = open.siblings.width <= kMaskWidth ? kMaskWidth : 65536;
-    if (sums_.size() < room) sums_.resize(room);
+    return open.rows_end - open.rows_begin;
+  }
+
+  // The children's sums, without their bias; null: the model's arrays are damaged. Good until the next call.
+  const float* add_up(const Tree& tree, std::size_t l, std::uint32_t number, const Kernels& kernels) {
+    const Opened& asked = layers_[l].opened[number];
+    if (tree.layers[l].step > 0) {
+      const Layer& first = layers_[l - tree.layers[l].step];
+      return first.sums.data() + first.opened[asked.origin].sums + asked.first_child;
+    }
+    Opened& open = layers_[l].opened[number];
+    const std::uint32_t width = open.clan.width();
+    const bool kept = open.clan.layers > 1;
+    std::vector<float>& sums = kept ? layers_[l].sums : sums_;
+    if (kept && open.sums != kNoSums) return sums.data() + open.sums;
+    const std::size_t begin = kept ? sums.size() - std::min<std::size_t>(sums.size(), kMaskWidth) : 0;
+    const std::size_t room = kept ? begin + 2 * kMaskWidth : width <= kMaskWidth ? kMaskWidth : 65536;
+    if (sums.size() < room) sums.resize(room); // vectors are read beyond a clan's last sums
     const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
-    const std::uint32_t masks = l + 1 == tree.layers.size() ? 1 : 2;
     const std::int64_t words =
-        kernels.accumulate(open.chunk.words, open.chunk.word_count, open.siblings.width, masks, open.chunk.code,
-                           layers_[l].rows.at(open.rows_begin), count, sums_.data());
+        kernels.accumulate(open.chunk.words, open.chunk.word_count, width, tree.leads_on(l), open.chunk.code,
+                           layers_[l].rows.at(open.rows_begin), count, sums.data() + begin);
     if (words < 0) return nullptr;
     work += {1, count, static_cast<std::uint64_t>(words) * 4};
-    return sums_.data();
+    open.sums = begin;
+    return sums.data() + begin;
   }
 
 private:
+  static constexpr std::size_t kNoSums = ~std::size_t{0};
+
   struct Layer {
     std::vector<Opened> opened;
     RowLists rows;
+    std::vector<float> sums; // of the clans of a bundle of several layers
   };
+
+  // The number, in the first layer of the bundle that layer l is in, of the node in whose clan an opened one is.
+  std::uint32_t origin_of(const Tree& tree, std::size_t l, std::uint32_t number) const noexcept {
+    return tree.layers[l].step == 0 ? number : layers_[l].opened[number].origin;
+  }
+
+  bool find_inside(const Tree& tree, std::size_t l, std::uint32_t node, std::uint32_t parent, Opened& open) const {
+    const std::size_t step = tree.layers[l].step;
+    const LayerShape& shape = tree.layers[l].shape;
+    Siblings siblings;
+    open.origin = origin_of(tree, l - 1, parent);
+    const Clan& clan = layers_[l - step].opened[open.origin].clan;
+    if (node >= shape.parents() || !shape.children(node, siblings) || siblings.begin < clan.begin[step] ||
+        siblings.begin - clan.begin[step] + siblings.width > clan.nodes(step))
+      return false;
+    open.first_child = clan.slot[step] + (siblings.begin - clan.begin[step]);
+    return true;
+  }
 
   void from_root(const TreeLayer& top, const Opened& open, RowLists& rows) const {
     rows.used += root_rows(top.threads, *query_, open.chunk, rows.room(query_->count + 1));
   }
 
-  static bool from_parent(const Layer& above, std::uint32_t parent, std::uint32_t node, const Opened& open,
-                          RowLists& rows) {
-    const Opened& from = above.opened[parent];
-    const std::uint32_t child = node - from.siblings.begin;
-    if (child >= from.siblings.width) return false;
+  // `parent` was opened in layer `above`, the last one of its bundle.
+  bool from_above(const Tree& tree, std::size_t above, std::uint32_t parent, std::uint32_t node, const Opened& open,
+                  RowLists& rows) const {
+    const Layer& first = layers_[above - tree.layers[above].step];
+    const Opened& from = first.opened[origin_of(tree, above, parent)];
+    const std::uint32_t place = node - from.clan.bottom().begin;
+    if (place >= from.clan.bottom().width) return false;
     if (open.chunk.word_count == 0) return true;
     const std::size_t count = from.rows_end - from.rows_begin;
-    rows.used += follow_all(from.chunk, from.siblings.width, child, above.rows.at(from.rows_begin), count, open.chunk,
-                            rows.room(count + 1));
+    rows.used += follow_all(from.chunk, from.clan.width(), from.clan.bottom_slot() + place,
+                            first.rows.at(from.rows_begin), count, open.chunk, rows.room(count + 1));
     return true;
   }
 

@@ -1,7 +1,7 @@
 // Threaded chunks in, the features of their rows out, layer by layer from the root down: the way back to other layouts.
 //
-// The root index names the features of the top layer's rows. The rows of a child's chunk are those of its parent's that
-// go on there, in the same order: so reading a parent's records one behind the other lists its children's features. A
+// The root index names the features of the top chunk's rows. The rows of a chunk are those of the chunk above that go on
+// there, in the same order: so reading that one's records one behind the other lists the features of those below. A
 // file may be damaged, so what is read is checked: every chunk must have as many records as features were listed for it.
 #pragma once
 #include <atomic>
@@ -15,19 +15,23 @@ namespace beamwood {
 
 // The weights of a threaded layer with the features that ThreadReader found: a source for LayerBuilder.
 struct ThreadSource {
-  ThreadedWeights threads;
-  std::uint32_t masks; // 1 in the last layer, else 2
+  ThreadedWeights threads; // those of its bundle
+  bool inner = false;      // they lead on
   std::span<const std::uint64_t> row_start;
   std::span<const std::uint32_t> feature;
+  Bundle bundle;
+  std::size_t step = 0;                  // the layer's place in the bundle
+  std::span<const std::uint32_t> origin; // beyond the first layer of a bundle: of each parent, whose clan it is in
 
-  // Calls visit(feature, place) for each record of a chunk. False: the records are not those of honest rows.
-  template <class Visit> bool each_row(std::uint32_t parent, std::uint32_t width, Visit&& visit) const {
+  // Calls visit(chunk, feature, place) for each record of a chunk. False: the records are not those of honest rows.
+  template <class Visit> bool each_row(std::uint32_t number, std::uint32_t width, Visit&& visit) const {
     ThreadedChunk chunk;
-    if (!threads.at(parent, chunk)) return false;
+    if (!threads.at(number, chunk)) return false;
+    const RecordForm form = chunk.form(width, inner);
     std::uint64_t at = 0;
-    for (std::uint64_t row = row_start[parent]; row < row_start[parent + 1]; ++row) {
+    for (std::uint64_t row = row_start[number]; row < row_start[number + 1]; ++row) {
       if (at >= chunk.word_count) return false;
-      const std::uint64_t words = size_of_record(chunk.words + at, width, masks, chunk.code, chunk.narrow).words;
+      const std::uint64_t words = form.words(chunk.words + at);
       if (at + words > chunk.word_count || !visit(chunk, feature[row], static_cast<std::uint32_t>(at))) return false;
       at += words;
     }
@@ -35,9 +39,15 @@ struct ThreadSource {
   }
 
   template <class Visit> bool each_weight(std::uint32_t parent, const Siblings& siblings, Visit&& visit) const {
-    return each_row(parent, siblings.width, [&](const ThreadedChunk& chunk, std::uint32_t f, std::uint32_t at) {
-      return beamwood::each_weight(chunk.words, chunk.word_count, at, siblings.width, masks, chunk.code,
-                                   [&](std::uint32_t child, float weight) { visit(f, child, weight); });
+    const std::uint32_t number = step == 0 ? parent : origin[parent];
+    Clan clan;
+    if (!bundle.clan(number, clan)) return false;
+    const std::uint32_t first = clan.slot[step] + (siblings.begin - clan.begin[step]);
+    return each_row(number, clan.width(), [&](const ThreadedChunk& chunk, std::uint32_t f, std::uint32_t at) {
+      return beamwood::each_weight(chunk.words, chunk.word_count, at, chunk.form(clan.width(), inner),
+                                   [&](std::uint32_t slot, float weight) {
+                                     if (slot - first < siblings.width) visit(f, slot - first, weight);
+                                   });
     });
   }
 };
@@ -49,23 +59,17 @@ public:
   // The next layer, the top one first. False: the threads are damaged.
   bool next(const Workers& workers) {
     if (at_ >= tree_.layers.size()) return false;
-    if (at_++ == 0) {
+    if (at_ == 0) {
       start_at_root();
-      return true;
+    } else {
+      const LayerShape& above = tree_.layers[at_ - 1].shape;
+      for (std::size_t i = 0; i + 1 < above.child_start.size(); ++i)
+        if (above.child_start[i] > above.child_start[i + 1]) return false; // no two chunks may own a node
+      if (above.child_start.back() > above.nodes) return false;
+      if (tree_.layers[at_].step > 0) find_origins(above);
+      else if (!follow_threads(workers)) return false;
     }
-    const ThreadSource above{tree_.layers[at_ - 2].threads, 2, row_start_, feature_};
-    const LayerShape& shape = tree_.layers[at_ - 2].shape;
-    for (std::size_t i = 0; i + 1 < shape.child_start.size(); ++i)
-      if (shape.child_start[i] > shape.child_start[i + 1]) return false; // no two chunks may own a node
-    std::vector<std::uint64_t> start(shape.nodes + std::size_t{1}, 0);
-    if (!each_thread(shape, above, workers, [&](std::uint32_t node, std::uint32_t) { ++start[node + 1]; }))
-      return false;
-    for (std::size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
-    std::vector<std::uint32_t> feature(start.back());
-    std::vector<std::uint64_t> place(start.begin(), start.end() - 1);
-    each_thread(shape, above, workers, [&](std::uint32_t node, std::uint32_t f) { feature[place[node]++] = f; });
-    row_start_ = std::move(start);
-    feature_ = std::move(feature);
+    ++at_;
     return true;
   }
 
@@ -73,7 +77,14 @@ public:
 
   // Of the layer that `next` came to; good until the next call of it.
   ThreadSource source() const noexcept {
-    return {tree_.layers[at_ - 1].threads, at_ == tree_.layers.size() ? 1u : 2u, row_start_, feature_};
+    const std::size_t step = tree_.layers[layer()].step;
+    return {tree_.layers[layer() - step].threads,
+            tree_.leads_on(layer()),
+            row_start_,
+            feature_,
+            tree_.bundle(layer()),
+            step,
+            origin_};
   }
 
 private:
@@ -85,28 +96,54 @@ private:
     row_start_ = {0, feature_.size()};
   }
 
-  // Calls visit(node, feature) for every thread that leads from a layer into the chunk of one of its nodes.
-  template <class Visit>
-  static bool each_thread(const LayerShape& shape, const ThreadSource& above, const Workers& workers, Visit&& visit) {
+  // The nodes of the layer above are the next one's parents: each is in the clan of its own parent.
+  void find_origins(const LayerShape& above) {
+    std::vector<std::uint32_t> origin(above.nodes, 0);
+    for (std::uint32_t p = 0; p < above.parents(); ++p)
+      for (std::uint32_t node = above.child_start[p]; node < above.child_start[p + 1]; ++node)
+        origin[node] = tree_.layers[at_].step == 1 ? p : origin_[p];
+    origin_ = std::move(origin);
+  }
+
+  // The features of the next bundle's chunks.
+  bool follow_threads(const Workers& workers) {
+    const ThreadSource above = source();
+    std::vector<std::uint64_t> start(tree_.layers[at_ - 1].shape.nodes + std::size_t{1}, 0);
+    if (!each_thread(above, workers, [&](std::uint32_t node, std::uint32_t) { ++start[node + 1]; })) return false;
+    for (std::size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
+    std::vector<std::uint32_t> feature(start.back());
+    std::vector<std::uint64_t> place(start.begin(), start.end() - 1);
+    each_thread(above, workers, [&](std::uint32_t node, std::uint32_t f) { feature[place[node]++] = f; });
+    row_start_ = std::move(start);
+    feature_ = std::move(feature);
+    return true;
+  }
+
+  // Calls visit(node, feature) for every thread that leads from a bundle into the chunk of a node of its last layer.
+  template <class Visit> static bool each_thread(const ThreadSource& above, const Workers& workers, Visit&& visit) {
     std::atomic<bool> sound{true};
-    parallel_for(workers, shape.parents(), [&](std::size_t parent, unsigned) {
-      Siblings siblings;
+    parallel_for(workers, above.bundle.parents(), [&](std::size_t parent, unsigned) {
+      Clan clan;
       const auto p = static_cast<std::uint32_t>(parent);
       const auto row = [&](const ThreadedChunk& chunk, std::uint32_t f, std::uint32_t at) {
-        return each_child(chunk.words + at, siblings.width,
-                          [&](std::uint32_t child) { visit(siblings.begin + child, f); });
+        bool leads = true;
+        const bool honest = each_child(chunk.words + at, clan.width(), [&](std::uint32_t slot) {
+          if (slot < clan.bottom_slot()) leads = false;
+          else visit(clan.bottom().begin + (slot - clan.bottom_slot()), f);
+        });
+        return honest && leads;
       };
-      if (!shape.children(p, siblings) || !above.each_row(p, siblings.width, row)) sound = false;
+      if (!above.bundle.clan(p, clan) || !above.each_row(p, clan.width(), row)) sound = false;
     });
     return sound;
   }
 
-  // Calls visit(child) for every child whose chunk goes on with the row of this record.
+  // Calls visit(slot) for everyone in a clan whose chunk goes on with the row of this record.
   template <class Visit> static bool each_child(const std::uint32_t* record, std::uint32_t width, Visit&& visit) {
     if (width <= kMaskWidth) {
-      if (width < kMaskWidth && record[1] >> width != 0) return false;
-      for (std::uint32_t mask = record[1]; mask != 0; mask &= mask - 1)
-        visit(static_cast<std::uint32_t>(std::countr_zero(mask)));
+      std::uint32_t mask = MaskForm(width, true, 4).children(record);
+      if (width < kMaskWidth && mask >> width != 0) return false;
+      for (; mask != 0; mask &= mask - 1) visit(static_cast<std::uint32_t>(std::countr_zero(mask)));
       return true;
     }
     const SetForm form(width);
@@ -115,8 +152,9 @@ private:
 
   const Tree& tree_;
   std::size_t at_ = 0;
-  std::vector<std::uint64_t> row_start_;
+  std::vector<std::uint64_t> row_start_; // of the chunks of the bundle that the layer is in
   std::vector<std::uint32_t> feature_;
+  std::vector<std::uint32_t> origin_;
 };
 
 } // namespace beamwood
