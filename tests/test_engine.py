@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,35 @@ def test_same_bits_in_the_widest_chunk(tmp_path: Path) -> None:
     case = wide_case(65_535)
     laws.same_bits_as_the_reference(case, tmp_path, [{}, {"isa": "scalar"}, {"layout": "column", "matcher": "hash"}])
     laws.layers_come_back_bit_for_bit(case, tmp_path)
+
+
+def paged_case(widths: tuple[int, ...], features: int = 70_000) -> Case:
+    """Layers of these widths; two nodes of the last but one have chunks of more than 65,536 words below them."""
+    rng = np.random.default_rng(sum(widths))
+    layers = []
+    for above, nodes in pairwise((1, *widths)):
+        parent = np.arange(nodes) * above // nodes
+        full = (parent == 0) | (parent == above - 1) if nodes == widths[-1] else np.ones(nodes, bool)
+        size = np.where(full & (np.arange(nodes) % 5 == 0), features, 40)
+        feature = np.concatenate([np.sort(rng.choice(features, n, replace=False)) for n in size])
+        weight = rng.normal(size=len(feature)).astype(np.float32)
+        columns = sp.csc_array((weight, feature, np.concatenate([[0], np.cumsum(size)])), shape=(features, nodes))
+        layers.append(bw.Layer(columns, parent))
+    X = sp.random_array((4, features), density=0.01, format="csr", dtype=np.float32, rng=rng)
+    return Case(f"pages below {widths}", [layers], "sigmoid", None, X, [(10, 2), (20, widths[-2])])
+
+
+@pytest.mark.parametrize("widths", [(2, 62), (7, 70), (12, 60), (30, 90), (40, 80), (2, 4, 8, 16, 48)])
+def test_same_bits_where_offsets_outgrow_16_bits(widths: tuple[int, ...], tmp_path: Path) -> None:
+    """Narrow chunks of each form, a wide one and a bundle, above chunks of several pages."""
+    case = paged_case(widths)
+    start = case.model().info()["bytes_by_section"]
+    assert sum(name.endswith("thread_start") for name in start) == 2
+    variants: list[laws.Engine] = [{}, {"isa": "scalar"}, {"bound": False}, {"layout": "chunk"}, {"layout": "column"}]
+    laws.same_bits_as_the_reference(case, tmp_path, variants)
+    laws.layers_come_back_bit_for_bit(case, tmp_path)
+    labels, scores = case.model().topk(case.X, 5, exact=True)
+    laws.check_same((labels, scores), case.model().using(layout="chunk").topk(case.X, 5, exact=True), "exact")
 
 
 def test_a_wider_chunk_is_refused_with_advice() -> None:

@@ -96,6 +96,7 @@ public:
       for (std::size_t i = 1; i < rows.row_start.size(); ++i) {
         current_.row_start.push_back(row + rows.row_start[i]);
         current_.word_start.push_back(word + rows.word_start[i]);
+        current_.page_words.push_back(rows.page_words[i - 1]);
       }
       current_.feature.insert(current_.feature.end(), rows.feature.begin(), rows.feature.end());
       for (std::size_t i = 0; i < rows.feature.size(); ++i) current_.length.set(row + i, rows.length[i]);

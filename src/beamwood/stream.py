@@ -157,7 +157,7 @@ class _Builder:
         words = np.empty(size, np.uint32)
         builder.fill(words, self.threads)
         self.sections.write(depth, words[: -_core.TAIL_WORDS])
-        layer.thread_start[first : end + 1] = thread_start + np.uint64(4 * layer.words)
+        layer.thread_start[first : end + 1] = thread_start + np.uint64(2 * layer.words)
         builder.scales(layer.scale[first:end])
         layer.words += size - _core.TAIL_WORDS
         layer.rows += builder.rows()

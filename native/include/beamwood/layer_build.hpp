@@ -70,13 +70,14 @@ struct LayerRows {
   std::vector<std::uint64_t> row_start, word_start; // chunks + 1 each
   std::vector<std::uint32_t> feature;
   RecordLengths length;
-  std::uint64_t longest = 0; // record
-  std::vector<float> scale;  // a chunk
-  std::uint64_t empty = 0;   // rows without weights
+  std::uint64_t longest = 0;             // record
+  std::vector<std::uint32_t> page_words; // a chunk: before its records
+  std::vector<float> scale;              // a chunk
+  std::uint64_t empty = 0;               // rows without weights
 
   // Calls visit(row, offset) for the rows of a chunk: where the record of each begins in the chunk.
   template <class Visit> void each_offset(std::size_t chunk, Visit&& visit) const {
-    std::uint32_t at = 0;
+    std::uint32_t at = page_words[chunk];
     for (std::uint64_t row = row_start[chunk]; row < row_start[chunk + 1]; ++row) {
       visit(row, at);
       at += length[row];
@@ -93,24 +94,23 @@ struct LayerRows {
   void thread_starts(const Bundle& bundle, const LayerRows* below, std::span<std::uint64_t> out) const;
 };
 
-// How many bytes an offset needs to reach every record of the chunks below a clan.
-inline std::uint32_t offset_bytes(const LayerRows* below, const Clan& clan) noexcept {
-  std::uint64_t most = 0;
+// How often a chunk's offsets turn a page, at most: see Pages.
+inline std::uint32_t page_turns(const LayerRows* below, const Clan& clan) noexcept {
+  std::uint64_t most = 1;
   const Siblings bottom = clan.bottom();
   for (std::uint32_t c = 0; below && c < bottom.width; ++c) {
     const std::size_t node = bottom.begin + c;
     most = std::max(most, below->word_start[node + 1] - below->word_start[node]);
   }
-  return most <= 0xffffu ? 2 : most <= 0xffffffu ? 3 : 4;
+  return static_cast<std::uint32_t>((most - 1) >> 16);
 }
 
 inline void LayerRows::thread_starts(const Bundle& bundle, const LayerRows* below, std::span<std::uint64_t> out) const {
   for (std::uint32_t p = 0; p < bundle.parents(); ++p) {
     Clan clan;
-    const std::uint32_t bytes = bundle.clan(p, clan) ? offset_bytes(below, clan) : 4;
-    out[p] = word_start[p] << 2 | (bytes - 1);
+    out[p] = word_start[p] << 1 | (bundle.clan(p, clan) && page_turns(below, clan) > 0 ? 1u : 0u);
   }
-  out[bundle.parents()] = word_start.back() << 2;
+  out[bundle.parents()] = word_start.back() << 1;
 }
 
 template <class Source> class LayerBuilder {
@@ -127,10 +127,12 @@ public:
     const std::size_t parents = source_.bundle.parents();
     rows.row_start.assign(parents + 1, 0);
     rows.word_start.assign(parents + 1, 0);
+    rows.page_words.assign(parents, 0);
     rows.scale.assign(parents, 1.0f);
     std::atomic<std::uint64_t> empty{0}, longest{0};
     const bool sound = each_chunk(workers, [&](std::uint32_t parent, const Clan& clan, Scratch& scratch) {
-      std::uint64_t words = 0;
+      const std::uint64_t pages = Pages::words(page_turns(below_, clan), clan.width());
+      std::uint64_t words = pages;
       const RecordForm form = form_of(clan);
       std::uint64_t without = 0, most = 0;
       for (const Row& row : scratch.row) {
@@ -142,6 +144,7 @@ public:
       empty += without;
       for (std::uint64_t seen = longest; seen < most && !longest.compare_exchange_weak(seen, most);) {
       }
+      rows.page_words[parent] = static_cast<std::uint32_t>(pages);
       rows.row_start[parent + 1] = scratch.row.size();
       rows.word_start[parent + 1] = words;
       rows.scale[parent] = scale_for(scratch.largest);
@@ -169,7 +172,7 @@ public:
       const RecordForm form = form_of(clan, rows.scale[parent]);
       std::uint32_t* const base = words.data() + rows.word_start[parent];
       std::uint64_t row = rows.row_start[parent];
-      std::uint32_t at = 0;
+      std::uint32_t at = rows.page_words[parent];
       for (const std::uint64_t key : scratch.order) {
         Row& own = scratch.row[static_cast<std::uint32_t>(key)];
         own.at = at;
@@ -199,7 +202,7 @@ private:
   };
 
   RecordForm form_of(const Clan& clan, float scale = 1.0f) const noexcept {
-    return {clan.width(), below_ != nullptr, {kind_, scale}, offset_bytes(below_, clan)};
+    return {clan.width(), below_ != nullptr, {kind_, scale}};
   }
 
   // Calls visit(slot, feature, offset) for the rows of all chunks below.
@@ -265,22 +268,30 @@ private:
 
   // Weights come first in a record, so this follows write_weights: own.weights is complete.
   void write_offsets(const Clan& clan, const RecordForm& form, Scratch& scratch, std::uint32_t* base) const {
-    const MaskForm masks(form.width, true, form.offset_bytes);
-    each_row_below(clan, [&](std::uint32_t child, std::uint32_t f, std::uint32_t offset) {
+    const MaskForm masks(form.width, true);
+    const std::uint32_t turns = page_turns(below_, clan);
+    if (turns > 0) {
+      base[0] = turns;
+      std::fill_n(base + 1, std::uint64_t{turns} * form.width, kNoRow);
+    }
+    each_row_below(clan, [&](std::uint32_t slot, std::uint32_t f, std::uint32_t offset) {
       Row& own = scratch.row[scratch.number[f]];
       std::uint32_t* const record = base + own.at;
       const std::uint32_t nth = own.children++;
-      std::uint64_t place;
       if (form.width <= kMaskWidth) {
-        record[masks.child_word] |= 1u << (masks.child_lift + child);
-        place = masks.place(weight_words(kind_, own.weights), nth);
+        record[masks.child_word] |= 1u << (masks.child_lift + slot);
+        set_half_word(record, masks.place(weight_words(kind_, own.weights), nth), offset);
       } else {
         const std::uint64_t n = form.weights(record), m = form.children(record);
         const SetForm sets(form.width);
-        put_sibling(sets, record + 1 + sets.words(n), m, nth, child);
-        place = 4 * form.offsets_at(n, m) + std::uint64_t{form.offset_bytes} * nth;
+        put_sibling(sets, record + 1 + sets.words(n), m, nth, slot);
+        set_half_word(record + form.offsets_at(n, m), nth, offset);
       }
-      write_offset(record, place, form.offset_bytes, offset);
+      for (std::uint32_t page = offset >> 16; page > 0; --page) { // rows rise: the first one on a page turns to it
+        std::uint32_t& turn = base[std::uint64_t{turns} * slot + page];
+        if (turn != kNoRow) break;
+        turn = own.at;
+      }
     });
   }
 

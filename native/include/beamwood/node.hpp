@@ -51,6 +51,7 @@ inline bool column_node(const TreeLayer& layer, std::uint32_t node, NodeWeights&
 // A chunk on the way down to the node, and which of its slots comes next.
 struct ThreadStep {
   ThreadedChunk chunk;
+  Pages pages;
   std::uint32_t width, slot;
 };
 
@@ -66,7 +67,7 @@ inline bool thread_steps(const Tree& tree, std::size_t l, std::uint32_t node, st
     Clan clan;
     ThreadStep own{};
     if (!bundle.clan(origin, clan) || !tree.layers[first].threads.at(origin, own.chunk) ||
-        node - clan.begin[step] >= clan.nodes(step))
+        !own.chunk.pages(clan.width(), own.pages) || node - clan.begin[step] >= clan.nodes(step))
       return false;
     own.width = clan.width();
     own.slot = clan.slot[step] + (node - clan.begin[step]);
@@ -83,7 +84,7 @@ inline bool threaded_node(const Tree& tree, bool inner, const std::vector<Thread
   for (std::size_t feature = 0; sound && feature < root.size(); ++feature) {
     std::uint32_t at = root[feature];
     for (std::size_t l = 0; at != kNoRow && l + 1 < steps.size(); ++l)
-      at = follow(steps[l].chunk, at, steps[l].width, steps[l].slot);
+      at = follow(steps[l].chunk, steps[l].pages, at, steps[l].width, steps[l].slot);
     if (at == kNoRow) continue;
     sound = each_weight(own.chunk.words, own.chunk.word_count, at, own.chunk.form(own.width, inner),
                         [&](std::uint32_t slot, float weight) {

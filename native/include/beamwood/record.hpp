@@ -14,8 +14,8 @@
 // be no shorter is a bitmap, a bit a sibling, lowest first, padded to a word. So rare features take little room and
 // frequent ones are added and followed by masks, as in narrow chunks.
 //
-// Offsets are words from the start of the child's chunk: of two bytes where every child's chunk is small, else of three
-// or four, one behind the other, padded to a word. Only those of two bytes put the first one into the head.
+// An offset says where the row's record begins in the child's chunk, in words: the lower 16 bits of it. They lie side by
+// side, padded to a word. The upper bits need no room: see Pages in thread.hpp.
 // A set bit whose weight is zero is a stored zero: models come back out bit for bit.
 #pragma once
 #include <bit>
@@ -60,18 +60,13 @@ struct MaskForm {
   std::uint32_t weight_bits;            // of the first word: the weight mask
   std::uint32_t child_word, child_lift; // the child mask: how many words and bits from the start
   std::uint32_t child_bits;             // of those: 0 where children are not threaded
-  std::uint32_t offset_bytes;
-  bool first_in_head; // the first offset
+  bool first_in_head;                   // the first offset
 
-  [[gnu::always_inline]] MaskForm(std::uint32_t width, bool threaded, std::uint32_t bytes_an_offset) noexcept
-      : words(threaded && width > 16 ? 2 : 1), weight_bits(width <= 8    ? kMaskBits<1>
-                                                           : width <= 16 ? kMaskBits<2>
-                                                                         : kMaskBits<4>),
-        child_word(words - 1), child_lift(width <= 8    ? 8
-                                          : width <= 16 ? 16
-                                                        : 0),
-        child_bits(threaded ? weight_bits : 0), offset_bytes(bytes_an_offset),
-        first_in_head(threaded && width <= 8 && bytes_an_offset == 2) {}
+  [[gnu::always_inline]] MaskForm(std::uint32_t width, bool threaded) noexcept
+      : words(threaded && width > 16 ? 2 : 1),
+        weight_bits(width <= 8 ? kMaskBits<1> : (width <= 16 ? kMaskBits<2> : kMaskBits<4>)), child_word(words - 1),
+        child_lift(width <= 8 ? 8 : (width <= 16 ? 16 : 0)), child_bits(threaded ? weight_bits : 0),
+        first_in_head(threaded && width <= 8) {}
 
   [[gnu::always_inline]] std::uint32_t weights(const std::uint32_t* record) const noexcept {
     return *record & weight_bits;
@@ -80,45 +75,29 @@ struct MaskForm {
     return record[child_word] >> child_lift & child_bits;
   }
   [[gnu::always_inline]] std::uint64_t offset_words(std::uint64_t count) const noexcept {
-    return first_in_head ? count / 2 : (count * offset_bytes + 3) / 4;
+    return (count + !first_in_head) / 2;
   }
-  // Where the nth offset lies, in bytes from the start of a record whose weights take so many words.
+  // Where the nth offset lies, in half words from the start of a record whose weights take so many words.
   [[gnu::always_inline]] std::uint64_t place(std::uint64_t weight_words, std::uint64_t nth) const noexcept {
-    const std::uint64_t behind = 4 * (words + weight_words);
-    if (!first_in_head) return behind + offset_bytes * nth;
-    return nth == 0 ? 2 : behind - 2 + 2 * nth;
+    const std::uint64_t behind = 2 * (words + weight_words) + nth;
+    if (!first_in_head) return behind;
+    return nth == 0 ? 1 : behind - 1;
   }
 };
 
-// The offset that lies so many bytes behind the start of a record: arrays of records have words to spare at their end.
-[[gnu::always_inline]] inline std::uint32_t read_offset(const std::uint32_t* record, std::uint64_t place,
-                                                        std::uint32_t bytes) noexcept {
-  std::uint32_t found;
-  std::memcpy(&found, reinterpret_cast<const char*>(record) + place, sizeof found);
-  return found & (0xffffffffu >> (32 - 8 * bytes));
-}
-
-inline void write_offset(std::uint32_t* record, std::uint64_t place, std::uint32_t bytes,
-                         std::uint32_t offset) noexcept {
-  static_assert(std::endian::native == std::endian::little);
-  std::memcpy(reinterpret_cast<char*>(record) + place, &offset, bytes);
-}
-
-// What a record takes in the chunks of one layer, and where its parts lie. threaded: with child masks and offsets.
+// What a record takes in a chunk, and where its parts lie. threaded: with child masks and offsets.
 struct RecordForm {
   std::uint32_t width;
   bool threaded;
   WeightCode code;
-  std::uint32_t offset_bytes = 2;
 
   std::uint64_t words(std::uint64_t weights, std::uint64_t children) const noexcept {
-    return offsets_at(weights, children) + (width <= kMaskWidth
-                                                ? MaskForm(width, threaded, offset_bytes).offset_words(children)
-                                                : (children * offset_bytes + 3) / 4);
+    return offsets_at(weights, children) +
+           (width <= kMaskWidth ? MaskForm(width, threaded).offset_words(children) : (children + 1) / 2);
   }
   // In words from the start: the first weight, and the first offset that is not in the head.
   std::uint64_t weights_at(std::uint64_t weights, std::uint64_t children) const noexcept {
-    if (width <= kMaskWidth) return MaskForm(width, threaded, offset_bytes).words;
+    if (width <= kMaskWidth) return MaskForm(width, threaded).words;
     const SetForm form(width, code.lists);
     return 1 + form.words(weights) + form.words(children);
   }
@@ -129,21 +108,25 @@ struct RecordForm {
   // How many weights and children a record has.
   std::uint32_t weights(const std::uint32_t* record) const noexcept {
     if (width > kMaskWidth) return *record & 0xffffu;
-    return static_cast<std::uint32_t>(std::popcount(MaskForm(width, threaded, offset_bytes).weights(record)));
+    return static_cast<std::uint32_t>(std::popcount(MaskForm(width, threaded).weights(record)));
   }
   std::uint32_t children(const std::uint32_t* record) const noexcept {
     if (width > kMaskWidth) return *record >> 16;
-    return static_cast<std::uint32_t>(std::popcount(MaskForm(width, threaded, offset_bytes).children(record)));
+    return static_cast<std::uint32_t>(std::popcount(MaskForm(width, threaded).children(record)));
   }
   std::uint64_t words(const std::uint32_t* record) const noexcept { return words(weights(record), children(record)); }
 };
 
-inline std::uint32_t half_word(const std::uint32_t* words, std::uint64_t i) noexcept {
-  return (words[i / 2] >> (16 * (i % 2))) & 0xffffu;
+[[gnu::always_inline]] inline std::uint32_t half_word(const std::uint32_t* words, std::uint64_t i) noexcept {
+  std::uint16_t half;
+  std::memcpy(&half, reinterpret_cast<const char*>(words) + 2 * i, sizeof half);
+  return half;
 }
 
+// Writes a half word whose bits were zeros before.
 inline void set_half_word(std::uint32_t* words, std::uint64_t i, std::uint32_t value) noexcept {
-  words[i / 2] = i % 2 ? words[i / 2] | value << 16 : value; // the even one clears its partner's half
+  static_assert(std::endian::native == std::endian::little);
+  words[i / 2] |= (value & 0xffffu) << (16 * (i % 2));
 }
 
 // Puts the i-th sibling into the set of `count` that begins at `set` and whose words were zeros before.
@@ -188,7 +171,7 @@ inline bool each_weight(const std::uint32_t* words, std::uint64_t word_count, st
   if (form.width > kMaskWidth)
     return each_sibling_of(SetForm(form.width, form.code.lists), record + 1, n, form.width,
                            [&](std::uint32_t sibling) { emit(sibling, decode(form.code, weights, nth++)); });
-  std::uint32_t mask = MaskForm(form.width, form.threaded, form.offset_bytes).weights(record);
+  std::uint32_t mask = MaskForm(form.width, form.threaded).weights(record);
   if (form.width < kMaskWidth && mask >> form.width != 0) return false;
   for (; mask != 0; mask &= mask - 1)
     emit(static_cast<std::uint32_t>(std::countr_zero(mask)), decode(form.code, weights, nth++));

@@ -32,18 +32,45 @@ namespace beamwood {
 
 inline constexpr std::uint32_t kNoRow = 0xffffffffu; // in the root index: no record for this feature
 
+// The upper bits of a chunk's offsets. The rows that go on in one child's chunk lie there in the order in which they lie
+// here, so their places rise: it is enough to know from which place here on they have left each page of 65,536 words
+// there. A chunk with a child chunk of several pages begins with these turns: their number q for each slot, then q for
+// each, rising, kNoRow where there are none left.
+struct Pages {
+  const std::uint32_t* turn = nullptr; // of the first slot; null: offsets of 16 bits reach everything
+  std::uint32_t turns = 0;             // a slot
+
+  static constexpr std::uint64_t words(std::uint64_t turns, std::uint64_t slots) noexcept {
+    return turns == 0 ? 0 : 1 + turns * slots;
+  }
+
+  [[gnu::always_inline]] std::uint32_t upper(std::uint32_t at, std::uint32_t slot) const noexcept {
+    std::uint32_t page = 0;
+    for (std::uint32_t i = 0; i < turns; ++i) page += turn[std::uint64_t{slot} * turns + i] <= at;
+    return page << 16;
+  }
+};
+
 struct ThreadedChunk {
   const std::uint32_t* words;
   std::uint64_t word_count;
-  std::uint32_t offset_bytes; // of each offset in its records
   WeightCode code;
+  bool paged = false;
 
-  RecordForm form(std::uint32_t width, bool threaded) const noexcept { return {width, threaded, code, offset_bytes}; }
+  RecordForm form(std::uint32_t width, bool threaded) const noexcept { return {width, threaded, code}; }
+
+  // False when its turns leave the chunk.
+  [[gnu::always_inline]] bool pages(std::uint32_t width, Pages& out) const noexcept {
+    out = {};
+    if (!paged) return true;
+    if (word_count == 0) return false;
+    out = {words + 1, *words};
+    return out.turns <= 0xffffu && Pages::words(out.turns, width) <= word_count;
+  }
 };
 
 struct ThreadedWeights {
-  std::span<const std::uint64_t> start; // parents + 1: four times where each chunk's words begin, + how many bytes
-                                        // its offsets have, less one
+  std::span<const std::uint64_t> start; // parents + 1: twice where each chunk's words begin, + 1 when it is paged
   std::span<const std::uint32_t> words;
   std::span<const std::uint32_t> root; // top layer only: for each feature the offset of its record, or kNoRow
   WeightKind kind = WeightKind::f32;
@@ -51,12 +78,12 @@ struct ThreadedWeights {
 
   // False when the offsets leave the array.
   bool at(std::uint32_t parent, ThreadedChunk& out) const noexcept {
-    const std::uint64_t begin = start[parent] >> 2, end = start[parent + 1] >> 2;
+    const std::uint64_t begin = start[parent] >> 1, end = start[parent + 1] >> 1;
     if (begin > end || end > words.size() - kTailWords) return false;
     out = {words.data() + begin,
            end - begin,
-           static_cast<std::uint32_t>(start[parent] & 3) + 1,
-           {kind, kind == WeightKind::u8 ? scale[parent] : 1.0f}};
+           {kind, kind == WeightKind::u8 ? scale[parent] : 1.0f},
+           (start[parent] & 1) != 0};
     return true;
   }
 };
@@ -101,34 +128,37 @@ struct Place {
   return {nth < count && first[nth] == child, nth};
 }
 
-// A row's place in the chunk of one child of a wide chunk, or kNoRow; `at` lies inside the chunk.
+// The lower bits of a row's place in the chunk of one child of a wide chunk, or kNoRow; `at` lies inside the chunk.
 [[gnu::always_inline]] inline std::uint32_t follow_wide(const ThreadedChunk& chunk, std::uint32_t at,
                                                         const SetForm& form, std::uint32_t child) noexcept {
   const std::uint32_t* const record = chunk.words + at;
   const std::uint64_t n = *record & 0xffffu, m = *record >> 16, set = 1 + form.words(n);
   const std::uint64_t size = set + form.words(m) + weight_words(chunk.code.kind, n);
-  if (at + size + (m * chunk.offset_bytes + 3) / 4 > chunk.word_count) return kNoRow;
+  if (at + size + (m + 1) / 2 > chunk.word_count) return kNoRow;
   const Place place = form.bits(m) ? place_in_bitmap(record + set, child) : place_in_list(record + set, m, child);
   const bool there = place.there && place.nth < m; // a bitmap of more bits than it says leads nowhere
   const std::uint64_t i = there ? place.nth : 0;
-  const std::uint32_t found = read_offset(record, 4 * size + chunk.offset_bytes * i, chunk.offset_bytes);
+  const std::uint32_t found = half_word(record + size, i);
   return there ? found : kNoRow;
 }
 
-// The row's place in the chunk of one child, or kNoRow when that chunk does not have the feature.
-[[gnu::always_inline]] inline std::uint32_t follow(const ThreadedChunk& chunk, std::uint32_t at, std::uint32_t width,
-                                                   std::uint32_t child) noexcept {
+// The row's place in the chunk of one child, or kNoRow when that chunk does not have the feature. `pages` are the chunk's.
+[[gnu::always_inline]] inline std::uint32_t follow(const ThreadedChunk& chunk, const Pages& pages, std::uint32_t at,
+                                                   std::uint32_t width, std::uint32_t child) noexcept {
   if (at >= chunk.word_count) return kNoRow;
+  std::uint32_t found;
   if (width <= kMaskWidth) {
-    const MaskForm form(width, true, chunk.offset_bytes);
+    const MaskForm form(width, true);
     const std::uint32_t* const record = chunk.words + at;
     const std::uint32_t mask = form.children(record), bit = 1u << child;
     const auto weights = static_cast<std::uint64_t>(std::popcount(form.weights(record)));
     const auto nth = static_cast<std::uint64_t>(std::popcount(mask & (bit - 1)));
-    const std::uint64_t place = form.place(weight_words(chunk.code.kind, weights), nth);
-    return mask & bit ? read_offset(record, place, chunk.offset_bytes) : kNoRow;
+    found = half_word(record, form.place(weight_words(chunk.code.kind, weights), nth));
+    if ((mask & bit) == 0) found = kNoRow;
+  } else {
+    found = follow_wide(chunk, at, SetForm(width), child);
   }
-  return follow_wide(chunk, at, SetForm(width), child);
+  return found == kNoRow || pages.turns == 0 ? found : found | pages.upper(at, child);
 }
 
 // Calls for a record that will be read soon.
@@ -183,7 +213,7 @@ inline std::size_t follow_masked(const ThreadedChunk& parent, MaskForm form, std
     const std::uint32_t mask = form.children(record), there = mask >> child & 1;
     const auto nth = static_cast<std::uint64_t>(std::popcount(mask & below));
     const auto weights = static_cast<std::uint64_t>(std::popcount(form.weights(record)));
-    const std::uint32_t place = read_offset(record, form.place(weight_words(kind, weights), nth), form.offset_bytes);
+    const std::uint32_t place = half_word(record, form.place(weight_words(kind, weights), nth));
     *out = {place, row->value};
     call_for(to, place & (0u - there));
     out += there;
@@ -191,17 +221,21 @@ inline std::size_t follow_masked(const ThreadedChunk& parent, MaskForm form, std
   return static_cast<std::size_t>(out - first);
 }
 
-// Rows of a wide chunk, as `follow_all`.
-inline std::size_t follow_all_wide(const ThreadedChunk parent, const SetForm form, const std::uint32_t child,
-                                   const Placed* const rows, const std::size_t count, const ThreadedChunk chunk,
-                                   Placed* const out) noexcept {
+// The rows of a paged or a wide chunk, as `follow_all`.
+inline std::size_t follow_each(const ThreadedChunk& parent, const Pages& pages, const std::uint32_t width,
+                               const std::uint32_t child, const Placed* const rows, const std::size_t count,
+                               const ThreadedChunk& chunk, Placed* const out) noexcept {
+  const ThreadedChunk from = parent, to = chunk;
+  const std::uint32_t* const turn = pages.turn + std::uint64_t{child} * pages.turns; // of this child
   std::size_t found = 0;
+  std::uint32_t page = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const Placed row = rows[i];
-    if (row.offset >= parent.word_count) continue; // the sums of a damaged chunk have failed before
-    const std::uint32_t at = follow_wide(parent, row.offset, form, child), there = at != kNoRow;
+    const Placed row = rows[i];                                    // one outside of a damaged chunk leads nowhere
+    while (page < pages.turns && turn[page] <= row.offset) ++page; // rows rise
+    const std::uint32_t lower = follow(from, {}, row.offset, width, child), there = lower != kNoRow;
+    const std::uint32_t at = lower | page << 16;
     out[found] = {at, row.value};
-    call_for(chunk, at & (0u - there));
+    call_for(to, at & (0u - there));
     found += there;
   }
   return found;
@@ -211,19 +245,21 @@ inline std::size_t follow_all_wide(const ThreadedChunk parent, const SetForm for
 // called for. Returns how many; `out` has room for all, and one more.
 inline std::size_t follow_all(const ThreadedChunk& parent, std::uint32_t width, std::uint32_t child, const Placed* rows,
                               std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
+  Pages pages;
+  if (!parent.pages(width, pages)) return 0; // the sums of a damaged chunk
   const auto masked = [&]<WeightKind kind>() {
-    const MaskForm form(width, true, parent.offset_bytes);
+    const MaskForm form(width, true);
     return form.first_in_head ? follow_masked<kind, true>(parent, form, child, rows, count, chunk, out)
                               : follow_masked<kind, false>(parent, form, child, rows, count, chunk, out);
   };
-  if (width <= kMaskWidth) {
+  if (width <= kMaskWidth && pages.turns == 0) {
     switch (parent.code.kind) {
     case WeightKind::f32: return masked.template operator()<WeightKind::f32>();
     case WeightKind::f16: return masked.template operator()<WeightKind::f16>();
     case WeightKind::u8: return masked.template operator()<WeightKind::u8>();
     }
   }
-  return follow_all_wide(parent, SetForm(width), child, rows, count, chunk, out);
+  return follow_each(parent, pages, width, child, rows, count, chunk, out);
 }
 
 } // namespace beamwood

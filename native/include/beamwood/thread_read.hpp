@@ -26,9 +26,10 @@ struct ThreadSource {
   // Calls visit(chunk, feature, place) for each record of a chunk. False: the records are not those of honest rows.
   template <class Visit> bool each_row(std::uint32_t number, std::uint32_t width, Visit&& visit) const {
     ThreadedChunk chunk;
-    if (!threads.at(number, chunk)) return false;
+    Pages pages;
+    if (!threads.at(number, chunk) || !chunk.pages(width, pages)) return false;
     const RecordForm form = chunk.form(width, inner);
-    std::uint64_t at = 0;
+    std::uint64_t at = Pages::words(pages.turns, width);
     for (std::uint64_t row = row_start[number]; row < row_start[number + 1]; ++row) {
       if (at >= chunk.word_count) return false;
       const std::uint64_t words = form.words(chunk.words + at);
@@ -141,7 +142,7 @@ private:
   // Calls visit(slot) for everyone in a clan whose chunk goes on with the row of this record.
   template <class Visit> static bool each_child(const std::uint32_t* record, std::uint32_t width, Visit&& visit) {
     if (width <= kMaskWidth) {
-      std::uint32_t mask = MaskForm(width, true, 4).children(record);
+      std::uint32_t mask = MaskForm(width, true).children(record);
       if (width < kMaskWidth && mask >> width != 0) return false;
       for (; mask != 0; mask &= mask - 1) visit(static_cast<std::uint32_t>(std::countr_zero(mask)));
       return true;

@@ -213,10 +213,12 @@ private:
                                        open->chunk, rows_.rows.data() + open->rows_begin);
         continue;
       }
+      Pages pages;
+      if (!from.chunk.pages(from.width, pages)) return false;
       for (std::size_t i = 0; i < count; ++i) {
         const Placed row = rows_above_.rows[from.rows_begin + i];
         for (Open* const open : children_) {
-          const std::uint32_t at = follow(from.chunk, row.offset, from.width, slot_of(*open));
+          const std::uint32_t at = follow(from.chunk, pages, row.offset, from.width, slot_of(*open));
           const bool there = at != kNoRow;
           rows_.rows[open->rows_end] = {at, row.value};
           call_for(open->chunk, there ? at : 0);
