@@ -38,9 +38,9 @@ template <WeightKind kind> inline __m256 spread_weights(const std::uint8_t* pack
   return _mm256_blendv_ps(_mm256_permutevar8x32_ps(weights, from), _mm256_setzero_ps(), _mm256_castsi256_ps(from));
 }
 
-template <WeightKind kind, int lanes>
-inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t head,
-                                      float scale, const Placed* rows, std::uint32_t count, float* z) noexcept {
+template <WeightKind kind, int lanes, int head>
+inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, float scale,
+                                      const Placed* rows, std::uint32_t count, float* z) noexcept {
   constexpr std::uint64_t bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
   const __m256 scales = _mm256_set1_ps(scale);
   __m256 sum[lanes];

@@ -18,9 +18,9 @@ template <WeightKind kind> inline __m512 spread_weights(const std::uint8_t* pack
   return _mm512_maskz_expandloadu_ps(lanes, reinterpret_cast<const float*>(packed));
 }
 
-template <WeightKind kind, int lanes>
-inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t head,
-                                      float scale, const Placed* rows, std::uint32_t count, float* z) noexcept {
+template <WeightKind kind, int lanes, int head>
+inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, float scale,
+                                      const Placed* rows, std::uint32_t count, float* z) noexcept {
   constexpr int groups = (lanes + 1) / 2, bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
   const __m512 scales = _mm512_set1_ps(scale);
   __m512 sum[groups];

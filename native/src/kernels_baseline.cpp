@@ -4,9 +4,9 @@
 namespace beamwood {
 namespace {
 
-template <WeightKind kind, int lanes>
-inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t head,
-                                      float scale, const Placed* rows, std::uint32_t count, float* z) noexcept {
+template <WeightKind kind, int lanes, int head>
+inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, float scale,
+                                      const Placed* rows, std::uint32_t count, float* z) noexcept {
   for (std::uint32_t i = 0; i < kMaskWidth; ++i) z[i] = 0.0f;
   std::int64_t read = 0;
   for (std::uint32_t i = 0; i < count; ++i) {

@@ -62,7 +62,7 @@ struct MaskForm {
   std::uint32_t child_bits;             // of those: 0 where children are not threaded
   bool first_in_head;                   // the first offset
 
-  [[gnu::always_inline]] MaskForm(std::uint32_t width, bool threaded) noexcept
+  [[gnu::always_inline]] constexpr MaskForm(std::uint32_t width, bool threaded) noexcept
       : words(threaded && width > 16 ? 2 : 1),
         weight_bits(width <= 8 ? kMaskBits<1> : (width <= 16 ? kMaskBits<2> : kMaskBits<4>)), child_word(words - 1),
         child_lift(width <= 8 ? 8 : (width <= 16 ? 16 : 0)), child_bits(threaded ? weight_bits : 0),
@@ -79,9 +79,8 @@ struct MaskForm {
   }
   // Where the nth offset lies, in half words from the start of a record whose weights take so many words.
   [[gnu::always_inline]] std::uint64_t place(std::uint64_t weight_words, std::uint64_t nth) const noexcept {
-    const std::uint64_t behind = 2 * (words + weight_words) + nth;
-    if (!first_in_head) return behind;
-    return nth == 0 ? 1 : behind - 1;
+    if (!first_in_head) return 2 * (words + weight_words) + nth;
+    return 1 + ((2 * weight_words + nth) & (0 - std::uint64_t{nth != 0})); // no branch: it could not be foreseen
   }
 };
 

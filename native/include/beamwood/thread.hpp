@@ -51,6 +51,22 @@ struct Pages {
   }
 };
 
+// The same for one slot's rows, asked for one behind the other.
+class PageTurner {
+public:
+  [[gnu::always_inline]] PageTurner(const Pages& pages, std::uint32_t slot) noexcept
+      : turn_(pages.turn + std::uint64_t{slot} * pages.turns), end_(turn_ + pages.turns) {}
+
+  [[gnu::always_inline]] std::uint32_t upper(std::uint32_t at) noexcept {
+    while (turn_ != end_ && *turn_ <= at) ++turn_, page_ += 1u << 16;
+    return page_;
+  }
+
+private:
+  const std::uint32_t *turn_, *end_;
+  std::uint32_t page_ = 0;
+};
+
 struct ThreadedChunk {
   const std::uint32_t* words;
   std::uint64_t word_count;
@@ -198,22 +214,26 @@ inline std::size_t root_rows(const ThreadedWeights& top, const Query& query, con
 
 // Rows of a chunk with masks, as `follow_all`. Whether a row goes on cannot be foreseen, so that no branch asks for it:
 // a wrong guess would be found out only when the record has come from memory, and all that was begun behind it is lost.
-template <WeightKind kind, bool first_in_head>
-inline std::size_t follow_masked(const ThreadedChunk& parent, MaskForm form, std::uint32_t child, const Placed* rows,
-                                 std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
+// widest: 8, 16 or 32 slots.
+template <WeightKind kind, std::uint32_t widest, bool paged>
+inline std::size_t follow_masked(const ThreadedChunk& parent, const Pages& pages, std::uint32_t child,
+                                 const Placed* rows, std::size_t count, const ThreadedChunk& chunk,
+                                 Placed* out) noexcept {
+  constexpr MaskForm form(widest, true);
   const Placed* const first = out;
   const std::uint32_t* const words = parent.words;
   const std::uint64_t word_count = parent.word_count;
   const ThreadedChunk to = chunk;
   const std::uint32_t below = (1u << child) - 1;
-  form.first_in_head = first_in_head;
+  PageTurner turner(pages, child);
   for (const Placed* row = rows; row != rows + count; ++row) {
     if (row->offset >= word_count) continue; // the sums of a damaged chunk have failed before
     const std::uint32_t* const record = words + row->offset;
     const std::uint32_t mask = form.children(record), there = mask >> child & 1;
     const auto nth = static_cast<std::uint64_t>(std::popcount(mask & below));
     const auto weights = static_cast<std::uint64_t>(std::popcount(form.weights(record)));
-    const std::uint32_t place = half_word(record, form.place(weight_words(kind, weights), nth));
+    std::uint32_t place = half_word(record, form.place(weight_words(kind, weights), nth));
+    if constexpr (paged) place |= turner.upper(row->offset);
     *out = {place, row->value};
     call_for(to, place & (0u - there));
     out += there;
@@ -221,21 +241,19 @@ inline std::size_t follow_masked(const ThreadedChunk& parent, MaskForm form, std
   return static_cast<std::size_t>(out - first);
 }
 
-// The rows of a paged or a wide chunk, as `follow_all`.
-inline std::size_t follow_each(const ThreadedChunk& parent, const Pages& pages, const std::uint32_t width,
-                               const std::uint32_t child, const Placed* const rows, const std::size_t count,
-                               const ThreadedChunk& chunk, Placed* const out) noexcept {
-  const ThreadedChunk from = parent, to = chunk;
-  const std::uint32_t* const turn = pages.turn + std::uint64_t{child} * pages.turns; // of this child
+// Rows of a wide chunk, as `follow_all`.
+inline std::size_t follow_all_wide(const ThreadedChunk parent, const Pages& pages, const SetForm form,
+                                   const std::uint32_t child, const Placed* const rows, const std::size_t count,
+                                   const ThreadedChunk chunk, Placed* const out) noexcept {
+  PageTurner turner(pages, child);
   std::size_t found = 0;
-  std::uint32_t page = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const Placed row = rows[i];                                    // one outside of a damaged chunk leads nowhere
-    while (page < pages.turns && turn[page] <= row.offset) ++page; // rows rise
-    const std::uint32_t lower = follow(from, {}, row.offset, width, child), there = lower != kNoRow;
-    const std::uint32_t at = lower | page << 16;
+    const Placed row = rows[i];
+    if (row.offset >= parent.word_count) continue; // the sums of a damaged chunk have failed before
+    const std::uint32_t lower = follow_wide(parent, row.offset, form, child), there = lower != kNoRow;
+    const std::uint32_t at = lower | turner.upper(row.offset);
     out[found] = {at, row.value};
-    call_for(to, at & (0u - there));
+    call_for(chunk, at & (0u - there));
     found += there;
   }
   return found;
@@ -247,19 +265,22 @@ inline std::size_t follow_all(const ThreadedChunk& parent, std::uint32_t width, 
                               std::size_t count, const ThreadedChunk& chunk, Placed* out) noexcept {
   Pages pages;
   if (!parent.pages(width, pages)) return 0; // the sums of a damaged chunk
-  const auto masked = [&]<WeightKind kind>() {
-    const MaskForm form(width, true);
-    return form.first_in_head ? follow_masked<kind, true>(parent, form, child, rows, count, chunk, out)
-                              : follow_masked<kind, false>(parent, form, child, rows, count, chunk, out);
+  if (width > kMaskWidth) return follow_all_wide(parent, pages, SetForm(width), child, rows, count, chunk, out);
+  const auto masked = [&]<WeightKind kind, std::uint32_t widest>() {
+    return pages.turns == 0 ? follow_masked<kind, widest, false>(parent, pages, child, rows, count, chunk, out)
+                            : follow_masked<kind, widest, true>(parent, pages, child, rows, count, chunk, out);
   };
-  if (width <= kMaskWidth && pages.turns == 0) {
-    switch (parent.code.kind) {
-    case WeightKind::f32: return masked.template operator()<WeightKind::f32>();
-    case WeightKind::f16: return masked.template operator()<WeightKind::f16>();
-    case WeightKind::u8: return masked.template operator()<WeightKind::u8>();
-    }
+  const auto of_kind = [&]<WeightKind kind>() {
+    return width <= 8    ? masked.template operator()<kind, 8>()
+           : width <= 16 ? masked.template operator()<kind, 16>()
+                         : masked.template operator()<kind, 32>();
+  };
+  switch (parent.code.kind) {
+  case WeightKind::f32: return of_kind.template operator()<WeightKind::f32>();
+  case WeightKind::f16: return of_kind.template operator()<WeightKind::f16>();
+  case WeightKind::u8: break;
   }
-  return follow_each(parent, pages, width, child, rows, count, chunk, out);
+  return of_kind.template operator()<WeightKind::u8>();
 }
 
 } // namespace beamwood
