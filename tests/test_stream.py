@@ -15,14 +15,16 @@ import scipy.sparse as sp
 import beamwood as bw
 from beamwood import stream
 
-WIDTHS = ((7,), (3, 40, 1, 2, 9, 33, 5), None)  # children of each node, a layer each; None: 1, 2, 3, 4 in turn
+# children of each node, a layer each; None: 1, 2, 3, 4 in turn
+UNEVEN = ((7,), (3, 40, 1, 2, 9, 33, 5), None)
+BUNDLED = ((2,), (3, 1), (2, 2, 1, 3), None, (2, 3) * 10, (9,) * 50)  # three layers share chunks, then two, then none
 
 
-def tree(features: int = 50) -> tuple[list[Any], list[Any]]:
+def tree(features: int = 50, shape: Any = UNEVEN) -> tuple[list[Any], list[Any]]:
     """Child starts and weights of a tree of uneven chunks, some wider than a mask."""
     rng = np.random.default_rng(3)
     starts, weights, above = [], [], 1
-    for widths in WIDTHS:
+    for widths in shape:
         each = np.resize([1, 2, 3, 4], above) if widths is None else np.array(widths)
         starts.append(np.concatenate([[0], np.cumsum(each)]))
         above = int(each.sum())
@@ -32,9 +34,10 @@ def tree(features: int = 50) -> tuple[list[Any], list[Any]]:
 
 @pytest.mark.parametrize("weights", ["f32", "f16", "u8"])
 @pytest.mark.parametrize("at_once", [1, 10, 1000])
-def test_a_streamed_model_is_the_model_that_layers_make(weights: str, at_once: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shape", [UNEVEN, BUNDLED])
+def test_a_streamed_model_is_the_model_that_layers_make(weights: str, at_once: int, shape: Any, tmp_path: Path) -> None:
     """Array by array, bit by bit; and it answers."""
-    starts, columns = tree()
+    starts, columns = tree(shape=shape)
     asked = []
 
     def some(layer: int, first: int, end: int) -> tuple[Any, Any, Any]:
@@ -57,7 +60,7 @@ def test_a_streamed_model_is_the_model_that_layers_make(weights: str, at_once: i
     laws.check_same(found.topk(X, 5, 3), wanted.topk(X, 5, 3))
     assert [(one.nodes, one.nonzeros) for one in counts] == [(w.shape[1], w.nnz) for w in columns]
     assert counts[-1].empty_rows == 0
-    assert sum(end - first for layer, first, end in asked if layer == 2) == columns[2].shape[1]
+    assert sum(end - first for layer, first, end in asked if layer == len(columns) - 1) == columns[-1].shape[1]
     assert (len(asked) > 10) == (at_once < 100)
     assert list(tmp_path.iterdir()) == [path]
 

@@ -106,8 +106,8 @@ int main(int count, char** arguments) {
   const auto begin = std::chrono::steady_clock::now();
   for (int round = 0; round < rounds;) {
     Plan plan;
-    plan.most_width = random.chance(0.3) ? 40 : 7;
-    plan.layers = plan.most_width > 7 ? 2 : random.between(1, 3);
+    plan.most_width = random.chance(0.3) ? 40 : random.chance(0.5) ? 7 : 3; // the narrowest in bundles of layers
+    plan.layers = plan.most_width > 7 ? 2 : random.between(1, plan.most_width > 3 ? 3 : 6);
     plan.trees = random.chance(0.2) ? 2 : 1;
     const OwnedForest sound(plain_forest(random, plan), static_cast<WeightKind>(random.below(3)));
     const Rows rows(random, random.chance(0.3) ? 1 : 5, plan.features, 0.4);

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from beamwood import _core, store
 from beamwood.activations import Activation
 from beamwood.arguments import cores
-from beamwood.build import WEIGHTS, TreeSize, layer_name
+from beamwood.build import WEIGHTS, TreeSize, bundles, layer_name
 from beamwood.errors import DataError, SettingsError
 from beamwood.shape import Shape
 
@@ -33,7 +33,7 @@ _COPY = 1 << 26
 
 @dataclass(frozen=True)
 class LayerCounts:
-    """What one layer of a streamed model holds."""
+    """What one layer of a streamed model holds. Layers that share chunks have rows and bytes in the first of them."""
 
     nodes: int
     nonzeros: int
@@ -69,10 +69,10 @@ def write_model(
     with (
         store.disk_errors(target, 16 * sum(nodes)),
         store.draft_beside(target) as draft,
-        _Sections(target.parent, draft, len(nodes)) as sections,
+        _Sections(target.parent, draft, [bundle.start for bundle in bundles(starts)]) as sections,
     ):
         builder = _Builder(starts, columns, features, weights, labels_at_once, threads or cores(), sections)
-        top = builder.build(0, 0, 1)
+        top = builder.build(bundles(starts), 0, 1)
         root = np.empty(features, np.uint32)
         top.root(root)
         sizes = TreeSize(tuple(nodes), tuple(layer.nonzeros for layer in builder.layers))
@@ -134,12 +134,38 @@ class _Builder:
     def __post_init__(self) -> None:
         self.layers = [_Layer(np.zeros(len(s), np.uint64), np.empty(len(s) - 1, np.float32)) for s in self.starts]
 
-    def build(self, depth: int, first: int, end: int) -> Any:
-        """Writes the chunks of some parents and all that is below them; a builder that holds their rows."""
+    def build(self, below: Sequence[range], first: int, end: int) -> Any:
+        """Writes the chunks of some parents and all that is below them; a builder that holds their rows.
+
+        below: the bundles of layers from theirs on.
+        """
         builder = _core.TreeBuilder(self.features, WEIGHTS.index(self.weights))
-        a, b = (int(self.starts[depth][node]) for node in (first, end))
-        if depth + 1 < len(self.starts):
-            builder.join([self.build(depth + 1, *part) for part in self._parts(depth, a, b)])
+        bundle = below[0]
+        shapes, a, b = [], first, end  # each layer's child starts and nodes
+        for depth in bundle:
+            own = self.starts[depth][a : b + 1]
+            a, b = int(own[0]), int(own[-1])
+            shapes.append((own - np.uint32(a), a, b))
+        if len(below) > 1:
+            builder.join([self.build(below[1:], *part) for part in self._parts(bundle[-1], a, b)])
+        layers = [(own, *self._columns(depth, a, b)) for depth, (own, a, b) in zip(bundle, shapes, strict=True)]
+        layer = self.layers[bundle.start]
+        thread_start = np.empty(end - first + 1, np.uint64)
+        size = builder.measure_columns(layers, thread_start, self.threads)
+        if not size:
+            raise DataError(f"Layer {bundle.start} has a chunk of more than 16 GiB. Put a layer in between.")
+        words = np.empty(size, np.uint32)
+        builder.fill(words, self.threads)
+        self.sections.write(bundle.start, words[: -_core.TAIL_WORDS])
+        layer.thread_start[first : end + 1] = thread_start + np.uint64(2 * layer.words)
+        builder.scales(layer.scale[first:end])
+        layer.words += size - _core.TAIL_WORDS
+        layer.rows += builder.rows()
+        layer.empty_rows += builder.empty_rows()
+        return builder
+
+    def _columns(self, depth: int, a: int, b: int) -> tuple[Array, Array, Array, Array]:
+        """The weights of nodes a to b of a layer, checked, and their order."""
         start, feature, weight = self.columns(depth, a, b)
         if len(start) != b - a + 1 or len(feature) != len(weight) or start[-1] != len(feature):
             raise DataError(
@@ -148,22 +174,8 @@ class _Builder:
             )
         if len(feature) and not 0 <= feature.min() <= feature.max() < self.features:
             raise DataError(f"The columns of layer {depth} name features outside of 0 to {self.features - 1:,}.")
-        layer, own = self.layers[depth], self.starts[depth][first : end + 1] - np.uint32(a)
-        thread_start = np.empty(end - first + 1, np.uint64)
-        order = np.arange(b - a, dtype=np.uint32)
-        size = builder.measure_columns([(own, start, feature, weight, order)], thread_start, self.threads)
-        if not size:
-            raise DataError(f"Layer {depth} has a chunk of more than 16 GiB. Put a layer in between.")
-        words = np.empty(size, np.uint32)
-        builder.fill(words, self.threads)
-        self.sections.write(depth, words[: -_core.TAIL_WORDS])
-        layer.thread_start[first : end + 1] = thread_start + np.uint64(2 * layer.words)
-        builder.scales(layer.scale[first:end])
-        layer.words += size - _core.TAIL_WORDS
-        layer.rows += builder.rows()
-        layer.empty_rows += builder.empty_rows()
-        layer.nonzeros += len(feature)
-        return builder
+        self.layers[depth].nonzeros += len(feature)
+        return start, feature, weight, np.arange(b - a, dtype=np.uint32)
 
     def _parts(self, depth: int, a: int, b: int) -> Iterator[tuple[int, int]]:
         """Nodes a to b in runs that have no more labels than may be built at once, or are a single node."""
@@ -184,12 +196,12 @@ def _spare(folder: Any) -> Any:
 
 
 class _Sections:
-    """The arrays of a file that is being written: the last layer's records go straight in, other layers' wait aside."""
+    """The arrays of a file that is being written: the lowest chunks go straight in, others wait aside."""
 
-    def __init__(self, folder: Any, draft: BinaryIO, layers: int) -> None:
-        self.draft, self.last = draft, layers - 1
+    def __init__(self, folder: Any, draft: BinaryIO, chunked: list[int]) -> None:
+        self.draft, self.chunked = draft, chunked  # chunked: the layers that have chunks
         self.kept = contextlib.ExitStack()
-        self.aside = [self.kept.enter_context(_spare(folder)) for _ in range(self.last)]
+        self.aside = {depth: self.kept.enter_context(_spare(folder)) for depth in chunked[:-1]}
         draft.seek(store.RESERVED)
 
     def __enter__(self) -> _Sections:
@@ -200,7 +212,7 @@ class _Sections:
 
     def write(self, depth: int, words: Array) -> None:
         """Words of a layer, behind those that were written before."""
-        (self.draft if depth == self.last else self.aside[depth]).write(words.data)
+        self.aside.get(depth, self.draft).write(words.data)
 
     def finish(self, layers: list[_Layer], starts: list[Array], root: Array, shape: Shape) -> None:
         """Brings everything into the file and writes its header."""
@@ -217,8 +229,8 @@ class _Sections:
             note(name, store.dtype_name(array.dtype), len(array))
 
         tail = bytes(4 * _core.TAIL_WORDS)
-        for depth in reversed(range(len(layers))):
-            if depth != self.last:
+        for depth in reversed(self.chunked):
+            if depth in self.aside:
                 self.aside[depth].seek(0)
                 while piece := self.aside[depth].read(_COPY):
                     self.draft.write(piece)
@@ -226,12 +238,14 @@ class _Sections:
             note(layer_name(0, depth, "threads"), "U32", layers[depth].words + _core.TAIL_WORDS)
         for depth, layer in enumerate(layers):
             put(layer_name(0, depth, "child_start"), starts[depth])
+            if depth not in self.chunked:
+                continue
             put(layer_name(0, depth, "thread_start"), layer.thread_start)
             if shape.weights == "u8":
                 put(layer_name(0, depth, "scale"), layer.scale)
         put(layer_name(0, 0, "root"), root)
         above = sum(shape.trees[0].nodes[:-1])
-        put(layer_name(0, self.last, "label"), np.arange(shape.labels, dtype=np.uint32))
+        put(layer_name(0, len(layers) - 1, "label"), np.arange(shape.labels, dtype=np.uint32))
         put("tree0/leaf_of_label", np.arange(above, above + shape.labels, dtype=np.uint32))
         description = {"version": __version__, "requires": shape.requires(), "model": shape.describe()}
         store.write_header(self.draft, places, description)
