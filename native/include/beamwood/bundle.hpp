@@ -22,8 +22,7 @@
 
 namespace beamwood {
 
-inline constexpr std::size_t kMostBundled = 4;    // layers
-inline constexpr std::uint32_t kBundleWidth = 32; // of the clans of several layers
+inline constexpr std::size_t kMostBundled = 4; // layers
 
 struct Clan {
   std::size_t layers = 1;
@@ -44,7 +43,8 @@ struct Bundle {
 
   std::uint32_t parents() const noexcept { return shape[0]->parents(); }
 
-  // What descends from a node above. False when the offsets are not those of an honest tree.
+  // What descends from a node above. False when that is more than a chunk of several layers may have, or when the
+  // offsets are not those of an honest tree.
   bool clan(std::uint32_t parent, Clan& out) const noexcept {
     Siblings run;
     if (!shape[0]->children(parent, run)) return false;
@@ -74,7 +74,7 @@ inline std::vector<std::size_t> bundled(std::span<const LayerShape> layers) {
     bundle.shape[bundle.layers++] = &layers[l];
     for (std::uint32_t p = 0; bundle.layers > 1 && p < bundle.parents(); ++p) {
       Clan clan;
-      if (!bundle.clan(p, clan) || clan.width() > kBundleWidth) bundle = {1, {&layers[l]}};
+      if (!bundle.clan(p, clan)) bundle = {1, {&layers[l]}};
     }
     step[l] = bundle.layers - 1;
   }
