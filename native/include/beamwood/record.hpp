@@ -15,7 +15,7 @@
 // frequent ones are added and followed by masks, as in narrow chunks.
 //
 // An offset says where the row's record begins in the child's chunk, in words: the lower 16 bits of it. They lie side by
-// side, padded to a word. The upper bits need no room: see Pages in thread.hpp.
+// side, padded to a word. The upper bits need no room: see pages.hpp.
 // A set bit whose weight is zero is a stored zero: models come back out bit for bit.
 #pragma once
 #include <bit>
