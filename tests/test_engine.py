@@ -37,8 +37,8 @@ def test_same_bits_in_the_widest_chunk(tmp_path: Path) -> None:
     laws.layers_come_back_bit_for_bit(case, tmp_path)
 
 
-def paged_case(widths: tuple[int, ...], features: int = 70_000) -> Case:
-    """Layers of these widths; two nodes of the last but one have chunks of more than 65,536 words below them."""
+def long_case(widths: tuple[int, ...], features: int, density: float) -> Case:
+    """Layers of these widths with some nodes that have a weight for every feature, and queries of many words."""
     rng = np.random.default_rng(sum(widths))
     layers = []
     for above, nodes in pairwise((1, *widths)):
@@ -49,14 +49,15 @@ def paged_case(widths: tuple[int, ...], features: int = 70_000) -> Case:
         weight = rng.normal(size=len(feature)).astype(np.float32)
         columns = sp.csc_array((weight, feature, np.concatenate([[0], np.cumsum(size)])), shape=(features, nodes))
         layers.append(bw.Layer(columns, parent))
-    X = sp.random_array((4, features), density=0.01, format="csr", dtype=np.float32, rng=rng)
-    return Case(f"pages below {widths}", [layers], "sigmoid", None, X, [(10, 2), (20, widths[-2])])
+    X = sp.random_array((4, features), density=density, format="csr", dtype=np.float32, rng=rng)
+    return Case(f"{features} features, widths {widths}", [layers], "sigmoid", None, X, [(10, 2), (20, widths[-2])])
 
 
 @pytest.mark.parametrize("widths", [(2, 62), (7, 70), (12, 60), (30, 90), (40, 80), (2, 4, 8, 16, 48)])
-def test_same_bits_where_offsets_outgrow_16_bits(widths: tuple[int, ...], tmp_path: Path) -> None:
-    """Narrow chunks of each form, a wide one and a bundle, above chunks of several pages."""
-    case = paged_case(widths)
+@pytest.mark.parametrize(("features", "density"), [(70_000, 0.01), (70_000, 0.002), (3_000, 0.3)])
+def test_same_bits_with_many_rows(features: int, density: float, widths: tuple[int, ...], tmp_path: Path) -> None:
+    """Narrow chunks of each form, a wide one and a bundle, above chunks of several pages or one; long lists of rows."""
+    case = long_case(widths, features, density)
     start = case.model().info()["bytes_by_section"]
     assert sum(name.endswith("thread_start") for name in start) == 2
     variants: list[laws.Engine] = [{}, {"isa": "scalar"}, {"bound": False}, {"layout": "chunk"}, {"layout": "column"}]

@@ -109,6 +109,7 @@ int main(int count, char** arguments) {
     plan.most_width = random.chance(0.3) ? 40 : random.chance(0.5) ? 7 : 3; // the narrowest in bundles of layers
     plan.layers = plan.most_width > 7 ? 2 : random.between(1, plan.most_width > 3 ? 3 : 6);
     plan.trees = random.chance(0.2) ? 2 : 1;
+    if (random.chance(0.1)) plan.features = 3 * RowList::kLong; // queries whose lists of rows are long
     const OwnedForest sound(plain_forest(random, plan), static_cast<WeightKind>(random.below(3)));
     const Rows rows(random, random.chance(0.3) ? 1 : 5, plan.features, 0.4);
     Filter filter;

@@ -82,6 +82,6 @@ inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::ui
 
 } // namespace
 
-const Kernels kAvx2Kernels = {"avx2", accumulate, activate_all, reaching, rank};
+const Kernels kAvx2Kernels = {"avx2", accumulate, activate_all, reaching, rank, pick};
 
 } // namespace beamwood

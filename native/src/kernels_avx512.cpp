@@ -1,4 +1,5 @@
 // Kernels for AVX-512: sixteen siblings a vector, weights spread from a packed row by one expanding load.
+#include <array>
 #include <immintrin.h>
 
 #include "beamwood/score.hpp"
@@ -62,6 +63,6 @@ inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::ui
 
 } // namespace
 
-const Kernels kAvx512Kernels = {"avx512", accumulate, activate_all, reaching, rank};
+const Kernels kAvx512Kernels = {"avx512", accumulate, activate_all, reaching, rank, pick};
 
 } // namespace beamwood

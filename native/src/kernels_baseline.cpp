@@ -32,6 +32,6 @@ inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::ui
 
 } // namespace
 
-const Kernels kScalarKernels = {"scalar", accumulate, activate_all, reaching, rank};
+const Kernels kScalarKernels = {"scalar", accumulate, activate_all, reaching, rank, pick};
 
 } // namespace beamwood

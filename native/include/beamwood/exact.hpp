@@ -76,7 +76,7 @@ private:
   bool find(Waiting& node) {
     if (node.layer >= tree().layers.size()) return false;
     return !threaded() || node.number != kNotFound ||
-           opener.find(tree(), node.layer, id_of(node.key), node.parent, node.number);
+           opener.find(tree(), node.layer, id_of(node.key), node.parent, *kernels_, node.number);
   }
 
   // The rows of the node that will most likely be opened next are found ahead: memory brings them while sums are added.

@@ -139,7 +139,8 @@ private:
   }
 
   bool find(std::size_t l, const Waiting& node, std::uint32_t& number) {
-    return forest_->layout != Layout::threaded || opener.find(tree(), l, id_of(node.key), node.parent, number);
+    return forest_->layout != Layout::threaded ||
+           opener.find(tree(), l, id_of(node.key), node.parent, *kernels_, number);
   }
 
   // Scores a node's children, which are in layer l: labels are answers, inner nodes wait.

@@ -34,6 +34,11 @@ struct Kernels {
   // Up to 32 scores (never -0) in, their places in the order of order.hpp out: falling, equal ones by place, NaN last.
   // Both arrays have room for 32.
   void (*rank)(const float* scores, std::uint32_t width, std::uint8_t* order) noexcept;
+
+  // Masks in, the numbers of those that have a certain bit out, rising; how many. Vectors reach up to 8 numbers beyond
+  // the end of both lists.
+  std::uint32_t (*pick)(const std::uint32_t* masks, std::uint32_t count, std::uint32_t bit,
+                        std::uint32_t* out) noexcept;
 };
 
 // The scores of a node's children from their sums: every search comes through here, so that what a node hands down to

@@ -27,6 +27,7 @@
 #include "beamwood/csr.hpp"
 #include "beamwood/pages.hpp"
 #include "beamwood/record.hpp"
+#include "beamwood/score.hpp"
 #include "beamwood/tree.hpp"
 
 namespace beamwood {
@@ -150,17 +151,38 @@ struct Place {
   __builtin_prefetch(record + 16);
 }
 
-// The rows of a query in some chunks, list behind list, in memory that grows and is kept.
+// The rows of a query in some chunks, list behind list, in memory that grows and is kept. A row's lead is what its record
+// in a narrow chunk says about children, side by side with those of other rows.
 struct RowLists {
   std::vector<Placed> rows;
+  std::vector<std::uint32_t> children, offsets; // leads: the child mask; where the offsets begin, in words of the chunk
+  std::vector<std::uint32_t> picked;
   std::size_t used = 0;
+
+  static constexpr std::size_t kSpare = 8; // numbers that vectors reach beyond a list's end
 
   // Where a list of up to `count` rows may be written; what is kept of it is added to `used`.
   Placed* room(std::size_t count) {
     if (rows.size() < used + count) rows.resize(2 * (used + count));
     return rows.data() + used;
   }
+  void room_for_leads() {
+    if (children.size() < rows.size() + kSpare)
+      for (auto* const list : {&children, &offsets, &picked}) list->resize(rows.size() + kSpare);
+  }
   const Placed* at(std::size_t begin) const noexcept { return rows.data() + begin; }
+};
+
+// Part of a RowLists: the rows of a query in one chunk.
+struct RowList {
+  // From so many rows on, their records do not fit the nearest cache: then leads are read once for all children.
+  static constexpr std::size_t kLong = 400;
+
+  std::size_t begin = 0, end = 0;
+  bool leads = false; // have been read
+
+  std::size_t size() const noexcept { return end - begin; }
+  bool is_long() const noexcept { return size() >= kLong; }
 };
 
 // The features of a query in, its rows in the root's chunk out; their records are called for. Returns how many; `out` has
@@ -207,6 +229,21 @@ inline std::size_t follow_masked(const ThreadedChunk& parent, const Pages& pages
   return static_cast<std::size_t>(out - first);
 }
 
+// Calls function<kind of weights, widest>() for the form of a narrow chunk's records.
+template <class Function> inline std::size_t with_form(WeightKind kind, std::uint32_t width, const Function& function) {
+  const auto of_kind = [&]<WeightKind known>() {
+    return width <= 8    ? function.template operator()<known, 8>()
+           : width <= 16 ? function.template operator()<known, 16>()
+                         : function.template operator()<known, 32>();
+  };
+  switch (kind) {
+  case WeightKind::f32: return of_kind.template operator()<WeightKind::f32>();
+  case WeightKind::f16: return of_kind.template operator()<WeightKind::f16>();
+  case WeightKind::u8: break;
+  }
+  return of_kind.template operator()<WeightKind::u8>();
+}
+
 // Rows of a wide chunk, as `follow_all`.
 inline std::size_t follow_all_wide(const ThreadedChunk parent, const Pages& pages, const SetForm form,
                                    const std::uint32_t child, const Placed* const rows, const std::size_t count,
@@ -236,17 +273,65 @@ inline std::size_t follow_all(const ThreadedChunk& parent, std::uint32_t width, 
     return pages.turns == 0 ? follow_masked<kind, widest, false>(parent, pages, child, rows, count, chunk, out)
                             : follow_masked<kind, widest, true>(parent, pages, child, rows, count, chunk, out);
   };
-  const auto of_kind = [&]<WeightKind kind>() {
-    return width <= 8    ? masked.template operator()<kind, 8>()
-           : width <= 16 ? masked.template operator()<kind, 16>()
-                         : masked.template operator()<kind, 32>();
-  };
-  switch (parent.code.kind) {
-  case WeightKind::f32: return of_kind.template operator()<WeightKind::f32>();
-  case WeightKind::f16: return of_kind.template operator()<WeightKind::f16>();
-  case WeightKind::u8: break;
+  return with_form(parent.code.kind, width, masked);
+}
+
+// Reads the leads of a list.
+template <WeightKind kind, std::uint32_t widest>
+inline void read_leads(const ThreadedChunk& chunk, const RowList& list, RowLists& lists) noexcept {
+  constexpr MaskForm form(widest, true);
+  const Placed* const rows = lists.at(list.begin);
+  std::uint32_t* const children = lists.children.data() + list.begin;
+  std::uint32_t* const offsets = lists.offsets.data() + list.begin;
+  for (std::size_t i = 0, count = list.size(); i < count; ++i) {
+    const bool inside = rows[i].offset < chunk.word_count; // or the sums of a damaged chunk have failed before
+    const std::uint32_t at = inside ? rows[i].offset : 0;
+    const std::uint32_t* const record = chunk.words + at;
+    const auto weights = static_cast<std::uint64_t>(std::popcount(form.weights(record)));
+    children[i] = inside ? form.children(record) : 0;
+    offsets[i] = at + form.words + static_cast<std::uint32_t>(weight_words(kind, weights));
   }
-  return of_kind.template operator()<WeightKind::u8>();
+}
+
+// The same as follow_masked for long lists: the rows that go on are picked by their leads, many at a time.
+template <bool first_in_head>
+inline std::size_t follow_leads(const Kernels& kernels, const ThreadedChunk& parent, const Pages& pages,
+                                std::uint32_t child, const RowList& list, RowLists& lists, const ThreadedChunk& chunk,
+                                Placed* out) noexcept {
+  const ThreadedChunk to = chunk;
+  const std::uint32_t* const words = parent.words;
+  const Placed* const rows = lists.at(list.begin);
+  const std::uint32_t* const children = lists.children.data() + list.begin;
+  const std::uint32_t* const offsets = lists.offsets.data() + list.begin;
+  const std::uint32_t* const picked = lists.picked.data();
+  const std::uint32_t below = (1u << child) - 1;
+  PageTurner turner(pages, child);
+  const auto rows_here = static_cast<std::uint32_t>(list.size());
+  const std::uint32_t count = kernels.pick(children, rows_here, child, lists.picked.data());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t row = picked[i];
+    const auto nth = static_cast<std::uint64_t>(std::popcount(children[row] & below));
+    std::uint64_t half = 2 * std::uint64_t{offsets[row]} + nth;
+    if constexpr (first_in_head) half = nth == 0 ? 2 * std::uint64_t{rows[row].offset} + 1 : half - 1;
+    const std::uint32_t place = half_word(words, half) | turner.upper(rows[row].offset);
+    out[i] = {place, rows[row].value};
+    call_for(to, place);
+  }
+  return count;
+}
+
+// The same as follow_all for a long list of rows of a narrow chunk.
+[[gnu::noinline]] inline std::size_t follow_long(const Kernels& kernels, const ThreadedChunk& parent,
+                                                 std::uint32_t width, std::uint32_t child, RowList& list,
+                                                 RowLists& lists, const ThreadedChunk& chunk, Placed* out) {
+  Pages pages;
+  if (!parent.pages(width, pages)) return 0; // the sums of a damaged chunk
+  const auto leads = [&]<WeightKind kind, std::uint32_t widest>() {
+    if (!list.leads) lists.room_for_leads(), read_leads<kind, widest>(parent, list, lists);
+    list.leads = true;
+    return follow_leads<MaskForm(widest, true).first_in_head>(kernels, parent, pages, child, list, lists, chunk, out);
+  };
+  return with_form(parent.code.kind, width, leads);
 }
 
 } // namespace beamwood

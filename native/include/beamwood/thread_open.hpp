@@ -21,7 +21,7 @@ public:
   struct Opened {
     Clan clan;
     ThreadedChunk chunk{};
-    std::size_t rows_begin = 0, rows_end = 0;
+    RowList rows{};
     std::size_t sums = kNoSums;                // where they begin, once they are added up
     std::uint32_t origin = 0, first_child = 0; // beyond the first layer of a bundle: in whose clan, and where
   };
@@ -39,7 +39,8 @@ public:
 
   // Finds the rows of a node whose children are in layer l; `parent` is the number that its own parent got. The node's
   // number goes to `number`. False: the model's arrays are damaged.
-  bool find(const Tree& tree, std::size_t l, std::uint32_t node, std::uint32_t parent, std::uint32_t& number) {
+  bool find(const Tree& tree, std::size_t l, std::uint32_t node, std::uint32_t parent, const Kernels& kernels,
+            std::uint32_t& number) {
     Layer& here = layers_[l];
     number = static_cast<std::uint32_t>(here.opened.size());
     Opened& open = here.opened.emplace_back();
@@ -47,18 +48,15 @@ public:
     const TreeLayer& layer = tree.layers[l];
     if (node >= layer.shape.parents() || !tree.bundle(l).clan(node, open.clan) || !layer.threads.at(node, open.chunk))
       return false;
-    open.rows_begin = here.rows.used;
+    open.rows.begin = here.rows.used;
     if (l == 0) from_root(layer, open, here.rows);
-    else if (!from_above(tree, l - 1, parent, node, open, here.rows)) return false;
-    open.rows_end = here.rows.used;
+    else if (!from_above(tree, l - 1, parent, node, open, kernels, here.rows)) return false;
+    open.rows.end = here.rows.used;
     return true;
   }
 
   // How many rows were found for a node; none where its sums are known already.
-  std::size_t rows(std::size_t l, std::uint32_t number) const noexcept {
-    const Opened& open = layers_[l].opened[number];
-    return open.rows_end - open.rows_begin;
-  }
+  std::size_t rows(std::size_t l, std::uint32_t number) const noexcept { return layers_[l].opened[number].rows.size(); }
 
   // The children's sums, without their bias; null: the model's arrays are damaged. Good until the next call.
   const float* add_up(const Tree& tree, std::size_t l, std::uint32_t number, const Kernels& kernels) {
@@ -75,10 +73,10 @@ public:
     const std::size_t begin = kept ? sums.size() - std::min<std::size_t>(sums.size(), kMaskWidth) : 0;
     const std::size_t room = kept ? begin + 2 * kMaskWidth : width <= kMaskWidth ? kMaskWidth : 65536;
     if (sums.size() < room) sums.resize(room); // vectors are read beyond a clan's last sums
-    const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
+    const auto count = static_cast<std::uint32_t>(open.rows.size());
     const std::int64_t words =
         kernels.accumulate(open.chunk.words, open.chunk.word_count, width, tree.leads_on(l), open.chunk.code,
-                           layers_[l].rows.at(open.rows_begin), count, sums.data() + begin);
+                           layers_[l].rows.at(open.rows.begin), count, sums.data() + begin);
     if (words < 0) return nullptr;
     work += {1, count, static_cast<std::uint64_t>(words) * 4};
     open.sums = begin;
@@ -118,15 +116,18 @@ private:
 
   // `parent` was opened in layer `above`, the last one of its bundle.
   bool from_above(const Tree& tree, std::size_t above, std::uint32_t parent, std::uint32_t node, const Opened& open,
-                  RowLists& rows) const {
-    const Layer& first = layers_[above - tree.layers[above].step];
-    const Opened& from = first.opened[origin_of(tree, above, parent)];
+                  const Kernels& kernels, RowLists& rows) {
+    Layer& first = layers_[above - tree.layers[above].step];
+    Opened& from = first.opened[origin_of(tree, above, parent)];
     const std::uint32_t place = node - from.clan.bottom().begin;
     if (place >= from.clan.bottom().width) return false;
     if (open.chunk.word_count == 0) return true;
-    const std::size_t count = from.rows_end - from.rows_begin;
-    rows.used += follow_all(from.chunk, from.clan.width(), from.clan.bottom_slot() + place,
-                            first.rows.at(from.rows_begin), count, open.chunk, rows.room(count + 1));
+    const std::size_t count = from.rows.size();
+    const std::uint32_t width = from.clan.width(), slot = from.clan.bottom_slot() + place;
+    Placed* const out = rows.room(count + 1);
+    rows.used += from.rows.is_long() && width <= kMaskWidth
+                     ? follow_long(kernels, from.chunk, width, slot, from.rows, first.rows, open.chunk, out)
+                     : follow_all(from.chunk, width, slot, first.rows.at(from.rows.begin), count, open.chunk, out);
     return true;
   }
 

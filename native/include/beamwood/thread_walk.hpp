@@ -36,7 +36,7 @@ public:
     filter_ = filter, hope_ = hope, tree_ = t;
     start(forest, tree, query);
     if (!top.empty()) {
-      if (!prepare(tree, 0)) return false;
+      if (!prepare(tree, 0, kernels)) return false;
       for (ranker_.reset(beam); const Key key : top) ranker_.offer(key);
       layer_ = bundle_.layers - 1;
       next_beam(tree, true);
@@ -87,7 +87,7 @@ private:
     Siblings siblings{}; // its children
     // Where a bundle begins: its chunk and the rows of the query there, how many slots it has, and those who lead on.
     ThreadedChunk chunk{};
-    std::size_t rows_begin = 0, rows_end = 0;
+    RowList rows{};
     std::uint32_t width = 0, bottom_slot = 0;
     Siblings bottom{};
   };
@@ -119,10 +119,10 @@ private:
       if (inside) {
         if (!find_sums(layer, open_[i])) return false;
       } else {
-        if (prepared == i && !prepare(tree, prepared++)) return false;
+        if (prepared == i && !prepare(tree, prepared++, kernels)) return false;
         // Long lists keep memory busy by themselves, and one that is made ahead may turn out not to be needed.
-        if (prepared == i + 1 && prepared < open_.size() && open_[i].rows_end - open_[i].rows_begin < kShortList &&
-            !(bar && beaten(forest, open_[i + 1].score, last, *bar)) && !prepare(tree, prepared++))
+        if (prepared == i + 1 && prepared < open_.size() && open_[i].rows.size() < kShortList &&
+            !(bar && beaten(forest, open_[i + 1].score, last, *bar)) && !prepare(tree, prepared++, kernels))
           return false;
         if (!add_up(i, kernels)) return false;
       }
@@ -148,24 +148,28 @@ private:
   }
 
   // Finds a node's chunk and makes its list of rows from those of the chunk above, calling for each record.
-  bool prepare(const Tree& tree, std::size_t i) {
+  bool prepare(const Tree& tree, std::size_t i, const Kernels& kernels) {
     const TreeLayer& layer = tree.layers[layer_];
     if (!find_chunk(layer, i)) return false;
     Open& open = open_[i];
     call_for_siblings(layer.shape.bias, open.siblings);
     call_for_siblings(bundle_.shape[bundle_.layers - 1]->label, open.bottom);
-    open.rows_begin = open.rows_end = rows_.used;
+    open.rows = {rows_.used, rows_.used};
     if (layer_ == 0) {
-      open.rows_end += root_rows(layer.threads, *query_, open.chunk, rows_.room(query_->count + 1));
+      open.rows.end += root_rows(layer.threads, *query_, open.chunk, rows_.room(query_->count + 1));
     } else if (open.chunk.word_count != 0) {
-      const Open& from = origins_[origin_of(open.node, [this](std::size_t o) { return origins_[o].bottom; })];
-      const std::size_t count = from.rows_end - from.rows_begin;
+      Open& from = origins_[origin_of(open.node, [this](std::size_t o) { return origins_[o].bottom; })];
       const std::uint32_t place = open.node - from.bottom.begin;
       if (place >= from.bottom.width) return false;
-      open.rows_end += follow_all(from.chunk, from.width, from.bottom_slot + place, rows_above_.at(from.rows_begin),
-                                  count, open.chunk, rows_.room(count + 1));
+      const std::size_t count = from.rows.size();
+      Placed* const out = rows_.room(count + 1);
+      open.rows.end += from.rows.is_long() && from.width <= kMaskWidth
+                           ? follow_long(kernels, from.chunk, from.width, from.bottom_slot + place, from.rows,
+                                         rows_above_, open.chunk, out)
+                           : follow_all(from.chunk, from.width, from.bottom_slot + place,
+                                        rows_above_.at(from.rows.begin), count, open.chunk, out);
     }
-    rows_.used = open.rows_end;
+    rows_.used = open.rows.end;
     return true;
   }
 
@@ -197,11 +201,11 @@ private:
     for (std::size_t i = 0; i < open_.size(); ++i)
       if (!find_chunk(layer, i)) return false;
     for (const Open& from : origins_) {
-      const std::size_t count = from.rows_end - from.rows_begin;
+      const std::size_t count = from.rows.size();
       children_.clear();
       for (Open& open : open_) {
         if (open.node - from.bottom.begin >= from.bottom.width) continue;
-        open.rows_begin = open.rows_end = rows_.used;
+        open.rows = {rows_.used, rows_.used};
         rows_.room(count + 1); // + 1: a row that does not go on is written and taken back
         rows_.used += count + 1;
         if (open.chunk.word_count != 0) children_.push_back(&open);
@@ -209,20 +213,20 @@ private:
       const auto slot_of = [&from](const Open& open) { return from.bottom_slot + (open.node - from.bottom.begin); };
       if (from.width > kMaskWidth) { // a record's children are looked for one by one anyhow
         for (Open* const open : children_)
-          open->rows_end += follow_all(from.chunk, from.width, slot_of(*open), rows_above_.at(from.rows_begin), count,
-                                       open->chunk, rows_.rows.data() + open->rows_begin);
+          open->rows.end += follow_all(from.chunk, from.width, slot_of(*open), rows_above_.at(from.rows.begin), count,
+                                       open->chunk, rows_.rows.data() + open->rows.begin);
         continue;
       }
       Pages pages;
       if (!from.chunk.pages(from.width, pages)) return false;
       for (std::size_t i = 0; i < count; ++i) {
-        const Placed row = rows_above_.rows[from.rows_begin + i];
+        const Placed row = rows_above_.rows[from.rows.begin + i];
         for (Open* const open : children_) {
           const std::uint32_t at = follow(from.chunk, pages, row.offset, from.width, slot_of(*open));
           const bool there = at != kNoRow;
-          rows_.rows[open->rows_end] = {at, row.value};
+          rows_.rows[open->rows.end] = {at, row.value};
           call_for(open->chunk, there ? at : 0);
-          open->rows_end += there;
+          open->rows.end += there;
         }
       }
     }
@@ -248,9 +252,9 @@ private:
     const std::size_t room = open.width <= kMaskWidth ? kMaskWidth : 65536;
     if (sums_.size() < room) sums_.resize(room), scores_.resize(room), few_.resize(room), child_.resize(room);
     float* const sums = bundle_.layers == 1 ? sums_.data() : clan_sums_.data() + i * kMaskWidth;
-    const auto count = static_cast<std::uint32_t>(open.rows_end - open.rows_begin);
+    const auto count = static_cast<std::uint32_t>(open.rows.size());
     const std::int64_t words = kernels.accumulate(open.chunk.words, open.chunk.word_count, open.width, leads_on_,
-                                                  open.chunk.code, rows_.at(open.rows_begin), count, sums);
+                                                  open.chunk.code, rows_.at(open.rows.begin), count, sums);
     z_ = sums;
     if (words < 0) return false;
     work += {1, count, static_cast<std::uint64_t>(words) * 4};
