@@ -58,8 +58,8 @@ def long_case(widths: tuple[int, ...], features: int, density: float) -> Case:
 def test_same_bits_with_many_rows(features: int, density: float, widths: tuple[int, ...], tmp_path: Path) -> None:
     """Narrow chunks of each form, a wide one and a bundle, above chunks of several pages or one; long lists of rows."""
     case = long_case(widths, features, density)
-    start = case.model().info()["bytes_by_section"]
-    assert sum(name.endswith("thread_start") for name in start) == 2
+    sections = case.model().info()["bytes_by_section"]
+    assert sum(name.endswith("thread_start") for name in sections) == 2
     variants: list[laws.Engine] = [{}, {"isa": "scalar"}, {"bound": False}, {"layout": "chunk"}, {"layout": "column"}]
     laws.same_bits_as_the_reference(case, tmp_path, variants)
     laws.layers_come_back_bit_for_bit(case, tmp_path)

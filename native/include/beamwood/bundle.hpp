@@ -32,6 +32,13 @@ struct Clan {
   std::uint32_t width() const noexcept { return slot[layers]; }
   std::uint32_t nodes(std::size_t step) const noexcept { return slot[step + 1] - slot[step]; }
 
+  // The first slot of some siblings of a layer. False: they are not all of the clan.
+  bool find(std::size_t step, const Siblings& siblings, std::uint32_t& first) const noexcept {
+    const std::uint32_t place = siblings.begin - begin[step];
+    first = slot[step] + place;
+    return std::uint64_t{place} + siblings.width <= nodes(step);
+  }
+
   // Its nodes in the last layer, which lead on.
   Siblings bottom() const noexcept { return {begin[layers - 1], nodes(layers - 1)}; }
   std::uint32_t bottom_slot() const noexcept { return slot[layers - 1]; }
@@ -92,10 +99,8 @@ template <class Source> struct BundleSource {
     for (std::size_t step = 0; step < bundle.layers; ++step) {
       for (std::uint32_t node = first; node < first + count; ++node) {
         Siblings siblings;
-        if (!bundle.shape[step]->children(node, siblings) || siblings.begin < clan.begin[step] ||
-            siblings.begin - clan.begin[step] + siblings.width > clan.nodes(step))
-          return false;
-        const std::uint32_t slot = clan.slot[step] + siblings.begin - clan.begin[step];
+        std::uint32_t slot;
+        if (!bundle.shape[step]->children(node, siblings) || !clan.find(step, siblings, slot)) return false;
         if (!layer[step].each_weight(node, siblings, [&](std::uint32_t feature, std::uint32_t child, float weight) {
               visit(feature, slot + child, weight);
             }))

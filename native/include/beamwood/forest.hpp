@@ -28,7 +28,6 @@ struct Tree {
   bool ends_bundle(std::size_t layer) const noexcept {
     return layer + 1 == layers.size() || layers[layer + 1].step == 0;
   }
-  bool alone(std::size_t layer) const noexcept { return layers[layer].step == 0 && ends_bundle(layer); }
 
   // The bundle that a layer is in.
   Bundle bundle(std::size_t layer) const noexcept {

@@ -9,8 +9,8 @@
 //   wider       [n | m << 16][set of n siblings][set of m siblings][n weights][m offsets]
 //
 // Weights and offsets stand in the order of their siblings. Child masks, the word in braces and offsets are only in the
-// inner layers of the threaded layout; there the head of a record takes half of what it holds in models with few
-// children a node. A set of few siblings is a list of rising numbers of 16 bits, padded to a word; one whose list would
+// inner layers of the threaded layout. Where nodes have few children, heads are most of a model: hence their three forms.
+// A set of few siblings is a list of rising numbers of 16 bits, padded to a word; one whose list would
 // be no shorter is a bitmap, a bit a sibling, lowest first, padded to a word. So rare features take little room and
 // frequent ones are added and followed by masks, as in narrow chunks.
 //
@@ -117,6 +117,7 @@ struct RecordForm {
 };
 
 [[gnu::always_inline]] inline std::uint32_t half_word(const std::uint32_t* words, std::uint64_t i) noexcept {
+  static_assert(std::endian::native == std::endian::little);
   std::uint16_t half;
   std::memcpy(&half, reinterpret_cast<const char*>(words) + 2 * i, sizeof half);
   return half;
@@ -124,7 +125,6 @@ struct RecordForm {
 
 // Writes a half word whose bits were zeros before.
 inline void set_half_word(std::uint32_t* words, std::uint64_t i, std::uint32_t value) noexcept {
-  static_assert(std::endian::native == std::endian::little);
   words[i / 2] |= (value & 0xffffu) << (16 * (i % 2));
 }
 

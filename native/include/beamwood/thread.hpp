@@ -182,7 +182,6 @@ struct RowList {
   bool leads = false; // have been read
 
   std::size_t size() const noexcept { return end - begin; }
-  bool is_long() const noexcept { return size() >= kLong; }
 };
 
 // The features of a query in, its rows in the root's chunk out; their records are called for. Returns how many; `out` has
@@ -332,6 +331,15 @@ inline std::size_t follow_leads(const Kernels& kernels, const ThreadedChunk& par
     return follow_leads<MaskForm(widest, true).first_in_head>(kernels, parent, pages, child, list, lists, chunk, out);
   };
   return with_form(parent.code.kind, width, leads);
+}
+
+// The same for a list of any length.
+[[gnu::always_inline]] inline std::size_t follow_list(const Kernels& kernels, const ThreadedChunk& parent,
+                                                      std::uint32_t width, std::uint32_t child, RowList& list,
+                                                      RowLists& lists, const ThreadedChunk& chunk, Placed* out) {
+  return list.size() >= RowList::kLong && width <= kMaskWidth
+             ? follow_long(kernels, parent, width, child, list, lists, chunk, out)
+             : follow_all(parent, width, child, lists.at(list.begin), list.size(), chunk, out);
 }
 
 } // namespace beamwood

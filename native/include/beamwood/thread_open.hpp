@@ -22,7 +22,7 @@ public:
     Clan clan;
     ThreadedChunk chunk{};
     RowList rows{};
-    std::size_t sums = kNoSums;                // where they begin, once they are added up
+    std::size_t sums = 0;                      // where they begin, once they are added up
     std::uint32_t origin = 0, first_child = 0; // beyond the first layer of a bundle: in whose clan, and where
   };
 
@@ -69,7 +69,6 @@ public:
     const std::uint32_t width = open.clan.width();
     const bool kept = open.clan.layers > 1;
     std::vector<float>& sums = kept ? layers_[l].sums : sums_;
-    if (kept && open.sums != kNoSums) return sums.data() + open.sums;
     const std::size_t begin = kept ? sums.size() - std::min<std::size_t>(sums.size(), kMaskWidth) : 0;
     const std::size_t room = kept ? begin + 2 * kMaskWidth : width <= kMaskWidth ? kMaskWidth : 65536;
     if (sums.size() < room) sums.resize(room); // vectors are read beyond a clan's last sums
@@ -84,8 +83,6 @@ public:
   }
 
 private:
-  static constexpr std::size_t kNoSums = ~std::size_t{0};
-
   struct Layer {
     std::vector<Opened> opened;
     RowLists rows;
@@ -103,11 +100,7 @@ private:
     Siblings siblings;
     open.origin = origin_of(tree, l - 1, parent);
     const Clan& clan = layers_[l - step].opened[open.origin].clan;
-    if (node >= shape.parents() || !shape.children(node, siblings) || siblings.begin < clan.begin[step] ||
-        siblings.begin - clan.begin[step] + siblings.width > clan.nodes(step))
-      return false;
-    open.first_child = clan.slot[step] + (siblings.begin - clan.begin[step]);
-    return true;
+    return node < shape.parents() && shape.children(node, siblings) && clan.find(step, siblings, open.first_child);
   }
 
   void from_root(const TreeLayer& top, const Opened& open, RowLists& rows) const {
@@ -122,12 +115,8 @@ private:
     const std::uint32_t place = node - from.clan.bottom().begin;
     if (place >= from.clan.bottom().width) return false;
     if (open.chunk.word_count == 0) return true;
-    const std::size_t count = from.rows.size();
-    const std::uint32_t width = from.clan.width(), slot = from.clan.bottom_slot() + place;
-    Placed* const out = rows.room(count + 1);
-    rows.used += from.rows.is_long() && width <= kMaskWidth
-                     ? follow_long(kernels, from.chunk, width, slot, from.rows, first.rows, open.chunk, out)
-                     : follow_all(from.chunk, width, slot, first.rows.at(from.rows.begin), count, open.chunk, out);
+    rows.used += follow_list(kernels, from.chunk, from.clan.width(), from.clan.bottom_slot() + place, from.rows,
+                             first.rows, open.chunk, rows.room(from.rows.size() + 1));
     return true;
   }
 

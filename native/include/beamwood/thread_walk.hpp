@@ -161,13 +161,8 @@ private:
       Open& from = origins_[origin_of(open.node, [this](std::size_t o) { return origins_[o].bottom; })];
       const std::uint32_t place = open.node - from.bottom.begin;
       if (place >= from.bottom.width) return false;
-      const std::size_t count = from.rows.size();
-      Placed* const out = rows_.room(count + 1);
-      open.rows.end += from.rows.is_long() && from.width <= kMaskWidth
-                           ? follow_long(kernels, from.chunk, from.width, from.bottom_slot + place, from.rows,
-                                         rows_above_, open.chunk, out)
-                           : follow_all(from.chunk, from.width, from.bottom_slot + place,
-                                        rows_above_.at(from.rows.begin), count, open.chunk, out);
+      open.rows.end += follow_list(kernels, from.chunk, from.width, from.bottom_slot + place, from.rows, rows_above_,
+                                   open.chunk, rows_.room(from.rows.size() + 1));
     }
     rows_.used = open.rows.end;
     return true;
@@ -178,13 +173,11 @@ private:
     const std::size_t above = layer.step - 1;
     const auto run = [&](std::size_t o) { return Siblings{clans_[o].begin[above], clans_[o].nodes(above)}; };
     const std::size_t origin = origin_of(open.node, run);
-    const Clan& clan = clans_[origin];
+    std::uint32_t slot;
     if (open.node >= layer.shape.parents() || open.node - run(origin).begin >= run(origin).width ||
-        !layer.shape.children(open.node, open.siblings))
+        !layer.shape.children(open.node, open.siblings) || !clans_[origin].find(layer.step, open.siblings, slot))
       return false;
-    const std::uint32_t place = open.siblings.begin - clan.begin[layer.step];
-    if (std::uint64_t{place} + open.siblings.width > clan.nodes(layer.step)) return false;
-    z_ = clan_sums_.data() + origin * kMaskWidth + clan.slot[layer.step] + place;
+    z_ = clan_sums_.data() + origin * kMaskWidth + slot;
     return true;
   }
 
