@@ -78,7 +78,7 @@ demo: $(VENV)/.package
 bench: $(VENV)/.package
 	@$(PIP) "matplotlib>=3.7"
 	$(call say,the gauntlet: some ten minutes on two cores)
-	@$(BIN)/beamwood bench bench/small.toml --out build/bench-report
+	@$(BIN)/beamwood bench bench/plans/small.toml --out build/bench-report
 
 # --- checks --------------------------------------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ test-page: $(VENV)/.package $(VENV)/.developer
 	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || \
 	  (apt-get update -qq && apt-get install -qq -y chromium) >/dev/null 2>&1 || true
 	@$(PIP) "playwright>=1.40" || true
-	@$(BIN)/python tests/page.py || { code=$$?; [ $$code = 3 ] && [ -z "$(STRICT)" ] || exit $$code; }
+	@$(BIN)/python tests/server/page.py || { code=$$?; [ $$code = 3 ] && [ -z "$(STRICT)" ] || exit $$code; }
 
 test-serve: $(VENV)/.package $(VENV)/.developer
 	$(call say,campaigns against the server (minutes each))
@@ -126,7 +126,7 @@ laws: $(VENV)/.package $(VENV)/.developer
 
 fuzz: $(VENV)/.package $(VENV)/.developer
 	$(call say,$(FUZZ) damaged model files)
-	@BEAMWOOD_FUZZ_FILES=$(FUZZ) $(BIN)/python -m pytest -s tests/test_attacks.py
+	@BEAMWOOD_FUZZ_FILES=$(FUZZ) $(BIN)/python -m pytest -s tests/attacks/test_model_files.py
 
 test-rivals: $(VENV)/.package $(VENV)/.developer
 	$(call say,models of the rivals$(comma) which are installed into build/rivals)
@@ -134,7 +134,7 @@ test-rivals: $(VENV)/.package $(VENV)/.developer
 
 fuzz-foreign: $(VENV)/.package $(VENV)/.developer
 	$(call say,$(FOLDERS) damaged copies of each foreign format)
-	@BEAMWOOD_FUZZ_FOLDERS=$(FOLDERS) $(BIN)/python -m pytest -s tests/test_foreign_attacks.py
+	@BEAMWOOD_FUZZ_FOLDERS=$(FOLDERS) $(BIN)/python -m pytest -s tests/attacks/test_foreign_folders.py
 
 sanitize: $(VENV)/.tools
 	$(call say,native tests under ASan and UBSan)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from subjects import Subject, subject
+from support.subjects import Subject, subject
 
 import beamwood as bw
 from beamwood.bench.resident import resident_of

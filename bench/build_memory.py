@@ -1,4 +1,4 @@
-"""A model file in; what making its threaded layout anew from plain layers takes out, in seconds and in memory.
+"""A model file in; what making its cascade layout anew from plain layers takes out, in seconds and in memory.
 
     python bench/build_memory.py model.bw other.bw
 
@@ -17,7 +17,7 @@ from pathlib import Path
 import beamwood as bw
 from beamwood.bench.resident import resident
 from beamwood.bench.timing import print_table
-from beamwood.report import peak_bytes
+from beamwood.training.report import peak_bytes
 
 
 def measure(path: str) -> None:

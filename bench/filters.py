@@ -45,7 +45,7 @@ def searching(model: bw.Model, X: Any, queries: int, rounds: int) -> None:
     check(model, X[:5], filters, masks)
     rows = [X[i : i + 1] for i in range(queries)]
     found = {}
-    for layout in ("threaded", "chunk"):
+    for layout in ("cascade", "chunk"):
         engine = model.using(layout=layout)
         runs = {
             name: partial(each_time, partial(engine.topk, k=K, beam=BEAM, filter=made), rows)
@@ -55,9 +55,9 @@ def searching(model: bw.Model, X: Any, queries: int, rounds: int) -> None:
     plain = {layout: times["no filter"].median for layout, times in found.items()}
     table = [
         (name, *(f"{found[layout][name].median / (plain[layout] if i else 1):.2f}" for layout in found for i in (0, 1)))
-        for name in found["threaded"]
+        for name in found["cascade"]
     ]
-    print_table(("allowed", "threaded µs", "to no filter", "chunk µs", "to no filter"), table)
+    print_table(("allowed", "cascade µs", "to no filter", "chunk µs", "to no filter"), table)
 
 
 def building(rounds: int) -> None:

@@ -4,7 +4,8 @@
     python bench/hundred_million.py --labels 100000     # the same in seconds
     python bench/hundred_million.py --folder vast       # keeps the models there, and uses those it finds
 
-The model is generated (bench/vast.py), not trained, and written by beamwood.stream, which never holds it in memory.
+The model is generated (bench/support/vast.py), not trained, and written by beamwood.stream, which never holds it in
+memory.
 Before anything is timed, answers are compared bit for bit with a search of our own over weights made again from
 scratch. Queries have 5 to 20 words of a label each; every round asks all of them in turn, more than the caches hold.
 
@@ -32,12 +33,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from vast import BITS, Vast
+from support.vast import BITS, Vast
 
 import beamwood as bw
 from beamwood import _core, stream
-from beamwood.activations import Activation
 from beamwood.bench.timing import print_header, print_table, save_json
+from beamwood.storage.activations import Activation
 
 Array = npt.NDArray[Any]
 
@@ -305,7 +306,7 @@ def variants(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     X, _ = vast.queries(min(args.queries, 2000), seed=3)
     base = small_model(vast, folder, args.weights)
     engines = {
-        "threaded": {},
+        "cascade": {},
         "chunk, binary (the paper's)": {"layout": "chunk", "matcher": "binary"},
         "chunk, hash (the paper's)": {"layout": "chunk", "matcher": "hash"},
         "column, binary (without MSCM)": {"layout": "column", "matcher": "binary"},

@@ -23,11 +23,11 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from beamwood.data import read_npz, read_svmlight, read_xmc, write_xmc
+from beamwood.inputs.data import read_npz, read_svmlight, read_xmc, write_xmc
 
 PEAK = """
 import json, resource, sys, time
-from beamwood.data import read_xmc
+from beamwood.inputs.data import read_xmc
 def resident():
     pages = int(open("/proc/self/statm").read().split()[1])
     return pages * resource.getpagesize()

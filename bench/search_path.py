@@ -29,9 +29,9 @@ import beamwood as bw
 from beamwood.bench.rivals import Pecos
 from beamwood.bench.timing import each_time, print_table
 from beamwood.bench.timing import in_turns as figures_in_turns
+from beamwood.inputs.records import iter_records
+from beamwood.inputs.text import FittedText, TextFeatures
 from beamwood.interop import pecos as pecos_folder
-from beamwood.records import iter_records
-from beamwood.text import FittedText, TextFeatures
 
 QUERY = "a short history of jazz in new orleans"
 WORDS_A_QUERY = 8

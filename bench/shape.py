@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from subjects import GENERATED, generated_layers, subject
+from support.subjects import GENERATED, generated_layers, subject
 
 from beamwood.bench.timing import print_table
-from beamwood.layers import Layer
+from beamwood.storage.layers import Layer
 
 ENTRY, ROW = 8, 12  # bytes that libpecos' binary-search chunks take for a non-zero and for a row
 

@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quality_sets import SETS, matrices, prepared
-from results import Results
+from support.quality_sets import SETS, matrices, prepared
+from support.results import Results
 
 from beamwood.bench.rivals import python_of
 from beamwood.metrics import evaluate

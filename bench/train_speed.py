@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from results import Result, Results
+from support.results import Result, Results
 
 from beamwood.bench.rivals import PECOS_VERSION, python_of
 

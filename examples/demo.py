@@ -17,9 +17,9 @@ from rich.table import Table
 
 import beamwood as bw
 from beamwood import datasets
-from beamwood.label_table import LabelTable
+from beamwood.bench.variants import LEGEND, time_variants, variants_table
+from beamwood.inputs.label_table import LabelTable
 from beamwood.metrics import Metrics, evaluate
-from beamwood.variants import LEGEND, time_variants, variants_table
 
 SEARCHES = (
     "history of jazz in new orleans",

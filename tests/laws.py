@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
-from strategies import Case, bw_labels
+from support.strategies import Case, bw_labels
 
 import beamwood as bw
 from beamwood import _core, reference

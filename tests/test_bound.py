@@ -8,12 +8,12 @@ import laws
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from models import large_model, large_queries, small_model, small_queries
-from strategies import random_case
+from support.models import large_model, large_queries, small_model, small_queries
+from support.strategies import random_case
 
 import beamwood as bw
 from beamwood import reference
-from beamwood.activations import Activation
+from beamwood.storage.activations import Activation
 
 ENGINES: list[dict[str, str]] = [
     {},

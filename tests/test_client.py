@@ -19,7 +19,7 @@ import beamwood as bw
 for needed in ("httpx", "uvicorn", "uvloop", "httptools", "orjson"):
     pytest.importorskip(needed)
 
-from serving import TOKEN, Running, shop  # noqa: E402
+from support.serving import TOKEN, Running, shop  # noqa: E402
 
 
 @pytest.fixture(scope="module")

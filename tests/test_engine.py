@@ -10,8 +10,8 @@ import laws
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from models import large_model, large_queries, small_model, small_queries, sparse
-from strategies import Case
+from support.models import large_model, large_queries, small_model, small_queries, sparse
+from support.strategies import Case
 
 import beamwood as bw
 from beamwood.engine import LAYOUTS
@@ -116,7 +116,7 @@ def test_the_sort_of_blocks_changes_no_bit() -> None:
 def test_statistics_say_what_was_done_and_chosen() -> None:
     model, X = large_model(), large_queries(200)
     *_, stats = model.topk(X, stats=True)
-    assert (stats.layout, stats.matcher, stats.choices) == ("threaded", "auto", ())
+    assert (stats.layout, stats.matcher, stats.choices) == ("cascade", "auto", ())
     assert 200 < stats.blocks <= 200 * (1 + 10)
     *_, stats = model.using(layout="chunk").topk(X, stats=True)
     assert stats.nanoseconds > 0
@@ -136,7 +136,7 @@ def test_a_matcher_without_a_layout_means_chunks() -> None:
         name: model.using(matcher=name).topk(small_queries(), stats=True)[2].layout
         for name in ("auto", "march", "binary", "hash", "dense")
     }
-    assert layouts == {"auto": "threaded", **dict.fromkeys(("march", "binary", "hash", "dense"), "chunk")}
+    assert layouts == {"auto": "cascade", **dict.fromkeys(("march", "binary", "hash", "dense"), "chunk")}
 
 
 def test_engines_of_a_model_share_what_was_laid_out_anew() -> None:
@@ -144,7 +144,7 @@ def test_engines_of_a_model_share_what_was_laid_out_anew() -> None:
     first, second = model.using(matcher="binary"), model.using(matcher="march", layout="chunk", isa="scalar")
     assert first._searcher.forest is second._searcher.forest
     assert first.using(layout="column")._searcher.forest is not first._searcher.forest
-    assert model.using(layout="threaded")._searcher.forest is model._searcher.forest
+    assert model.using(layout="cascade")._searcher.forest is model._searcher.forest
 
 
 def test_exact_search_finds_what_a_narrow_beam_misses() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import laws
 import numpy as np
 import pytest
-from models import small_model, small_queries
-from strategies import Case, random_case
+from support.models import small_model, small_queries
+from support.strategies import Case, random_case
 
 import beamwood as bw
-from beamwood.activations import Activation
+from beamwood.storage.activations import Activation
 
 F = np.float32
 
@@ -53,7 +53,7 @@ def check_case(case: Case) -> int:
     """Labels of every row: the score of a beam that drops nothing, and of a narrow one where trees may miss."""
     checked = 0
     model = case.model()
-    for engine in ({}, {"layout": "threaded"}, {"layout": "column"}):
+    for engine in ({}, {"layout": "cascade"}, {"layout": "column"}):
         one = model.using(**engine)
         for beam in (None, case.asks[0][1]):
             labels, scores = model.topk(case.X, 3, laws.everything(case) if beam is None else beam)
@@ -92,7 +92,7 @@ def test_the_nodes_of_a_path_are_those_of_layers() -> None:
             best = sorted(np.flatnonzero(column > 0), key=lambda j: (-column[j], j))[:10]
             assert [telling.feature for telling in step.words] == best
             assert model.words(0, step.layer, step.node) == step.words
-            assert model.using(layout="threaded").words(0, step.layer, step.node, n=4) == step.words[:4]
+            assert model.using(layout="cascade").words(0, step.layer, step.node, n=4) == step.words[:4]
 
 
 TEXTS = ["red wool socks", "blue cotton socks", "wool hat", "straw hat", "rubber boots", "leather boots"] * 3

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from models import small_model, small_queries, two_layers
+from support.models import small_model, small_queries, two_layers
 from test_reference import ask, layer
 
 import beamwood as bw
@@ -138,7 +138,7 @@ def test_what_is_no_set_of_labels_is_refused(model: bw.Model, given: Any, messag
 def test_a_filter_serves_one_model_under_every_engine(model: bw.Model, tmp_path: Path) -> None:
     made, X = model.filter(allow=range(0, 40, 3)), small_queries()
     wanted = model.topk(X, filter=made)
-    for engine in ({"layout": "column"}, {"layout": "threaded"}, {"matcher": "hash"}):
+    for engine in ({"layout": "column"}, {"layout": "cascade"}, {"matcher": "hash"}):
         assert np.array_equal(model.using(**engine).topk(X, filter=made)[0], wanted[0])
     model.save(tmp_path / "model.bw")
     others = [small_model(names=NAMES), bw.load(tmp_path / "model.bw"), bw.Model.from_trees([model, model])]
@@ -194,7 +194,7 @@ def test_searches_by_text_obey_a_filter() -> None:
     model = bw.train_text(TEXTS, LABELS, preset="fast", branching=2, max_leaf=2, progress=False)
     assert model.text is not None
     made = model.filter(deny=["wool"])
-    for layout in ("chunk", "column", "threaded"):
+    for layout in ("chunk", "column", "cascade"):
         one = model.using(layout=layout)
         for text in TEXTS[:6]:
             hits = one.search(text, k=4, beam=1, filter=made)

@@ -14,12 +14,12 @@ from pathlib import Path
 import laws
 import pytest
 from hypothesis import HealthCheck, given, settings
-from strategies import Case, cases, random_case
+from support.strategies import Case, cases, random_case
 
 MODELS = int(os.environ.get("BEAMWOOD_LAWS_MODELS", "120"))
 FIRST = int(os.environ.get("BEAMWOOD_LAWS_FIRST", "0"))
 STEP = 25
-FILTERED = [{"layout": "chunk"}, {"layout": "column", "matcher": "dense"}, {"layout": "threaded"}]
+FILTERED = [{"layout": "chunk"}, {"layout": "column", "matcher": "dense"}, {"layout": "cascade"}]
 
 
 def check_models(seeds: range) -> tuple[int, list[str]]:

@@ -10,10 +10,10 @@ import laws
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from models import small_model, small_queries, sparse, two_layers
+from support.models import small_model, small_queries, sparse, two_layers
 
 import beamwood as bw
-from beamwood.activations import Activation
+from beamwood.storage.activations import Activation
 
 
 def test_parents_in_any_order_give_the_same_answers() -> None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import beamwood as bw
 from beamwood import reference
-from beamwood.activations import Activation
+from beamwood.storage.activations import Activation
 
 F = np.float32
 

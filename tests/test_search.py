@@ -47,7 +47,7 @@ def test_search_finds_labels_by_words_and_shows_their_names(model: bw.Model) -> 
     assert all(model.key(hit.label) == hit.key and model.name(hit.label) == hit.name for hit in hits)
 
 
-@pytest.mark.parametrize("layout", ["chunk", "column", "threaded"])
+@pytest.mark.parametrize("layout", ["chunk", "column", "cascade"])
 def test_search_gives_the_bits_of_topk_on_the_transformed_text(model: bw.Model, layout: str) -> None:
     engine = model.using(layout=layout)
     assert engine.text is not None

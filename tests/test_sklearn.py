@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from training import random_problem
+from support.problems import random_problem
 
 import beamwood as bw
 from beamwood.sklearn import XMRClassifier

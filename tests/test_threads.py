@@ -15,8 +15,8 @@ from typing import Any
 import laws
 import numpy as np
 import pytest
-from models import large_model, large_queries, small_model, small_queries
-from processes import interrupted
+from support.models import large_model, large_queries, small_model, small_queries
+from support.processes import interrupted
 
 import beamwood as bw
 
@@ -137,7 +137,7 @@ def run_child(code: str, seconds: float = 60) -> subprocess.CompletedProcess[str
 def test_a_forked_child_predicts_after_its_parent_did() -> None:
     run = run_child("""
 import os, signal
-from models import small_model, small_queries
+from support.models import small_model, small_queries
 model, X = small_model(), small_queries(500)
 wanted = [a.tobytes() for a in model.topk(X, threads=2)]
 for _ in range(20):
@@ -157,7 +157,7 @@ def test_a_fork_amid_calls_of_other_threads_leaves_a_child_that_predicts() -> No
     run = run_child("""
 import os, signal, threading, warnings
 warnings.simplefilter("ignore")
-from models import small_model, small_queries
+from support.models import small_model, small_queries
 model, X = small_model(), small_queries(300)
 wanted = [a.tobytes() for a in model.topk(X, threads=2)]
 stop = threading.Event()
@@ -184,7 +184,7 @@ def test_multiprocessing_by_fork_works_after_threads() -> None:
     run = run_child("""
 import multiprocessing, warnings
 warnings.simplefilter("ignore")
-from models import small_model, small_queries
+from support.models import small_model, small_queries
 model, X = small_model(), small_queries(200)
 wanted = model.topk(X, threads=2)[0]
 def ask(i): return bool((model.topk(X, threads=2)[0] == wanted).all())
@@ -199,7 +199,7 @@ def test_ctrl_c_stops_a_long_call(how: str, engine: str) -> None:
     code = f"""
 import sys; sys.path.insert(0, {str(HERE)!r})
 import scipy.sparse as sp, numpy as np, time
-from models import large_model, large_queries
+from support.models import large_model, large_queries
 model, X = large_model().using({engine}), large_queries(2000)
 X = X[np.arange(60_000) % 2000]
 print("asking", flush=True)

@@ -2,9 +2,9 @@
 #include <span>
 #include <vector>
 
-#include "beamwood/balanced.hpp"
-#include "beamwood/pifa.hpp"
-#include "beamwood/wide.hpp"
+#include "beamwood/training/balanced.hpp"
+#include "beamwood/training/pifa.hpp"
+#include "beamwood/training/wide.hpp"
 #include "doors.hpp"
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

@@ -7,7 +7,7 @@
 
 #include <tuple>
 
-#include "beamwood/exact.hpp"
+#include "beamwood/engine/exact.hpp"
 #include "beamwood/xxh3.hpp"
 
 using namespace beamwood;
@@ -66,7 +66,7 @@ void set_columns(PyForest& self, const U64& start, const U32& feature, const F32
   self.keep(start, feature, weight, index);
 }
 
-void set_threads(PyForest& self, const U64& start, const U32& words, const U32& root, int kind, const F32& scale) {
+void set_cascade(PyForest& self, const U64& start, const U32& words, const U32& root, int kind, const F32& scale) {
   TreeLayer& layer = last_layer(self);
   const auto& layers = self.forest.trees.back().layers;
   const bool top = layers.size() == 1;
@@ -75,12 +75,12 @@ void set_threads(PyForest& self, const U64& start, const U32& words, const U32& 
     if (layer.step >= kMostBundled) throw nb::value_error("too many layers without chunks of their own");
     return;
   }
-  const ThreadedWeights threads{view(start), view(words), view(root), static_cast<WeightKind>(kind), view(scale)};
-  if (threads.start.size() != layer.shape.child_start.size() || threads.words.size() < kTailWords ||
-      (top && threads.root.size() != self.forest.features) || kind < 0 || kind > 2 ||
-      (threads.kind == WeightKind::u8 && threads.scale.size() != layer.shape.parents()))
-    throw nb::value_error("the arrays of a layer's threads do not fit each other");
-  layer.threads = threads;
+  const CascadeWeights cascade{view(start), view(words), view(root), static_cast<WeightKind>(kind), view(scale)};
+  if (cascade.start.size() != layer.shape.child_start.size() || cascade.words.size() < kTailWords ||
+      (top && cascade.root.size() != self.forest.features) || kind < 0 || kind > 2 ||
+      (cascade.kind == WeightKind::u8 && cascade.scale.size() != layer.shape.parents()))
+    throw nb::value_error("the arrays of a layer's cascade do not fit each other");
+  layer.cascade = cascade;
   self.keep(start, words, root, scale);
 }
 
@@ -186,7 +186,7 @@ void bind_forest(nb::module_& m) {
            nb::arg("bias"))
       .def("set_chunks", &set_chunks, nb::arg("row_start"), nb::arg("word_start"), nb::arg("feature"),
            nb::arg("offset"), nb::arg("words"), nb::arg("index"))
-      .def("set_threads", &set_threads, nb::arg("start"), nb::arg("words"), nb::arg("root"), nb::arg("kind"),
+      .def("set_cascade", &set_cascade, nb::arg("start"), nb::arg("words"), nb::arg("root"), nb::arg("kind"),
            nb::arg("scale"))
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),

@@ -1,7 +1,7 @@
 // The door of explanations: the weights and the parent of one node.
 #include "forest.hpp"
 
-#include "beamwood/node.hpp"
+#include "beamwood/layout/node.hpp"
 
 using namespace beamwood;
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "beamwood/json.hpp"
+#include "beamwood/wire/json.hpp"
 
 // Strings by number, over a blob and offsets that may lie in a damaged file.
 struct Strings {

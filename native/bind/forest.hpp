@@ -7,9 +7,9 @@
 #include <mutex>
 #include <vector>
 
-#include "beamwood/exact.hpp"
-#include "beamwood/filtered.hpp"
-#include "beamwood/vectorize.hpp"
+#include "beamwood/engine/exact.hpp"
+#include "beamwood/engine/filtered.hpp"
+#include "beamwood/text/vectorize.hpp"
 
 // Calls never share scratch memory: each takes a search from here and gives it back. What is kept grows to the
 // number of calls that ran at once.

@@ -9,8 +9,8 @@
 #include <tuple>
 #include <variant>
 
-#include "beamwood/layer_build.hpp"
-#include "beamwood/thread_read.hpp"
+#include "beamwood/layout/cascade_read.hpp"
+#include "beamwood/layout/layer_build.hpp"
 
 using namespace beamwood;
 
@@ -20,7 +20,7 @@ using U32 = In<std::uint32_t>;
 using U64 = In<std::uint64_t>;
 using F32 = In<float>;
 
-// Threads a tree from the bottom up. Python allocates each layer's words when their number is known: measure the last
+// Builds a cascade tree from the bottom up. Python allocates each layer's words when their number is known: measure the last
 // layer, fill it, then the layer above.
 class TreeBuilder {
 public:
@@ -30,7 +30,7 @@ public:
 
   // Of each layer of a bundle, from the top: child_start, and CSC arrays with the column that goes to each place.
   using Columns = std::tuple<U32, In<std::int64_t>, In<std::int32_t>, F32, U32>;
-  std::uint64_t measure_columns(const std::vector<Columns>& layers, const Out<std::uint64_t>& thread_start,
+  std::uint64_t measure_columns(const std::vector<Columns>& layers, const Out<std::uint64_t>& cascade_start,
                                 unsigned threads) {
     std::vector<U32> child_starts;
     BundleSource<ColumnSource> source;
@@ -44,11 +44,11 @@ public:
       keep(child_start, start, feature, weight, column_of);
     source.bundle = bundle_;
     source_ = source;
-    return measure(thread_start, threads);
+    return measure(cascade_start, threads);
   }
 
   std::uint64_t measure_chunks(const U32& child_start, const U64& row_start, const U64& word_start, const U32& feature,
-                               const U32& offset, const U32& words, const Out<std::uint64_t>& thread_start,
+                               const U32& offset, const U32& words, const Out<std::uint64_t>& cascade_start,
                                unsigned threads) {
     const std::size_t starts = child_start.shape(0);
     if (row_start.shape(0) != starts || word_start.shape(0) != starts || feature.shape(0) != offset.shape(0) ||
@@ -58,7 +58,7 @@ public:
     keep(child_start, row_start, word_start, feature, offset, words);
     const ChunkWeights chunks{view(row_start), view(word_start), view(feature), view(offset), view(words), {}};
     source_ = BundleSource<ChunkSource>{bundle_, {ChunkSource{chunks, features_, true}}};
-    return measure(thread_start, threads);
+    return measure(cascade_start, threads);
   }
 
   bool fill(const Out<std::uint32_t>& words, unsigned threads) {
@@ -130,12 +130,12 @@ private:
     current_ = {};
   }
 
-  std::uint64_t measure(const Out<std::uint64_t>& thread_start, unsigned threads) {
-    if (thread_start.shape(0) != shape_[0].child_start.size()) throw nb::value_error("wrong size");
+  std::uint64_t measure(const Out<std::uint64_t>& cascade_start, unsigned threads) {
+    if (cascade_start.shape(0) != shape_[0].child_start.size()) throw nb::value_error("wrong size");
     const Workers workers = python_workers(threads);
     const nb::gil_scoped_release released;
     if (!with_builder([&](const auto& builder) { return builder.measure(current_, workers); })) return 0;
-    current_.thread_starts(bundle_, below_.get(), view(thread_start));
+    current_.chunk_starts(bundle_, below_.get(), view(cascade_start));
     return current_.word_start.back() + kTailWords;
   }
 
@@ -157,7 +157,7 @@ private:
   std::unique_ptr<LayerRows> below_;
 };
 
-// Reads a threaded tree from the top down; each layer as columns or as chunks. Measure, allocate, fill.
+// Reads a cascade tree from the top down; each layer as columns or as chunks. Measure, allocate, fill.
 class TreeReader {
 public:
   TreeReader(PyForest& forest, std::uint32_t tree)
@@ -191,7 +191,7 @@ public:
     const Workers workers = python_workers(threads);
     const nb::gil_scoped_release released;
     rows_ = {};
-    const ThreadSource source = reader_.source();
+    const CascadeSource source = reader_.source();
     if (!LayerBuilder(shape(), source).measure(rows_, workers)) return false;
     std::copy(rows_.row_start.begin(), rows_.row_start.end(), row_start.data());
     std::copy(rows_.word_start.begin(), rows_.word_start.end(), word_start.data());
@@ -205,7 +205,7 @@ public:
       throw nb::value_error("wrong size");
     const Workers workers = python_workers(threads);
     const nb::gil_scoped_release released;
-    const ThreadSource source = reader_.source();
+    const CascadeSource source = reader_.source();
     if (!LayerBuilder(shape(), source).fill(rows_, view(words), workers)) return false;
     std::copy(rows_.feature.begin(), rows_.feature.end(), feature.data());
     rows_.offsets(view(offset));
@@ -217,21 +217,22 @@ private:
 
   PyForest& forest_;
   const Tree* tree_;
-  ThreadReader reader_;
+  CascadeReader reader_;
   LayerRows rows_;
 };
 
 } // namespace
 
 void bind_layouts(nb::module_& m) {
-  nb::class_<TreeBuilder>(m, "TreeBuilder", "Threads a tree from the bottom up: measure a layer, fill it, go on above.")
+  nb::class_<TreeBuilder>(m, "TreeBuilder",
+                          "Builds a cascade tree from the bottom up: measure a layer, fill it, go on above.")
       .def(nb::init<std::uint32_t, int>(), nb::arg("features"), nb::arg("kind") = 0)
-      .def("measure_columns", &TreeBuilder::measure_columns, nb::arg("layers"), nb::arg("thread_start"),
+      .def("measure_columns", &TreeBuilder::measure_columns, nb::arg("layers"), nb::arg("cascade_start"),
            nb::arg("threads"),
            "Sizes the chunks of a bundle of layers: for each child_start, start, feature, weight and column_of. The "
            "number of words to allocate, or 0 when a chunk is too large.")
       .def("measure_chunks", &TreeBuilder::measure_chunks, nb::arg("child_start"), nb::arg("row_start"),
-           nb::arg("word_start"), nb::arg("feature"), nb::arg("offset"), nb::arg("words"), nb::arg("thread_start"),
+           nb::arg("word_start"), nb::arg("feature"), nb::arg("offset"), nb::arg("words"), nb::arg("cascade_start"),
            nb::arg("threads"), "The same from chunks; 0 also when they are damaged.")
       .def("fill", &TreeBuilder::fill, nb::arg("words"), nb::arg("threads"))
       .def("scales", &TreeBuilder::scales, nb::arg("scale"))
@@ -239,7 +240,7 @@ void bind_layouts(nb::module_& m) {
       .def("rows", &TreeBuilder::rows)
       .def("empty_rows", &TreeBuilder::empty_rows)
       .def("root", &TreeBuilder::root, nb::arg("root"));
-  nb::class_<TreeReader>(m, "TreeReader", "Reads a threaded tree from the top down. Every method: false for damage.")
+  nb::class_<TreeReader>(m, "TreeReader", "Reads a cascade tree from the top down. Every method: false for damage.")
       .def(nb::init<PyForest&, std::uint32_t>(), nb::keep_alive<1, 2>(), nb::arg("forest"), nb::arg("tree"))
       .def("next", &TreeReader::next, nb::arg("threads"))
       .def("measure_columns", &TreeReader::measure_columns, nb::arg("start"), nb::arg("threads"))

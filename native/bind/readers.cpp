@@ -4,9 +4,9 @@
 #include <string_view>
 #include <utility>
 
-#include "beamwood/cbor.hpp"
-#include "beamwood/parse.hpp"
-#include "beamwood/print.hpp"
+#include "beamwood/wire/cbor.hpp"
+#include "beamwood/wire/parse.hpp"
+#include "beamwood/wire/print.hpp"
 #include "doors.hpp"
 
 #pragma GCC diagnostic push

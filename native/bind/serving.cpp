@@ -15,8 +15,8 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include "beamwood/prices.hpp"
-#include "beamwood/question.hpp"
+#include "beamwood/wire/prices.hpp"
+#include "beamwood/wire/question.hpp"
 
 using namespace beamwood;
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "beamwood/count_terms.hpp"
-#include "beamwood/vectorize.hpp"
+#include "beamwood/text/count_terms.hpp"
+#include "beamwood/text/vectorize.hpp"
 #include "utf8.hpp"
 
 namespace {

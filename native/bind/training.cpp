@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "beamwood/layer_trainer.hpp"
+#include "beamwood/training/layer_trainer.hpp"
 #include "doors.hpp"
 
 namespace {

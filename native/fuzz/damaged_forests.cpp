@@ -43,8 +43,8 @@ void damage(Random& random, OwnedLayer& layer) {
   case 7: return flip(random, layer.words);
   case 8: return flip(random, layer.index);
   case 9: return flip(random, layer.column_index);
-  case 10: return flip(random, layer.thread_start);
-  case 11: return flip(random, layer.threads);
+  case 10: return flip(random, layer.cascade_start);
+  case 11: return flip(random, layer.cascade_words);
   case 12: return flip(random, layer.root);
   default: flip(random, layer.column_start); flip(random, layer.column_feature);
   }
@@ -81,10 +81,10 @@ int try_all(Random& random, const OwnedForest& own, const Filter& sound, std::sp
     const std::size_t layer = random.below(own.trees[0].size());
     reported += !node_weights(own.view(layout), 0, layer, random.below(own.trees[0][layer].nodes + 1u), weights);
   }
-  std::vector<OwnedLayer> threaded = own.trees[0];
-  reported += !thread_tree(threaded, own.features);
+  std::vector<OwnedLayer> cascade = own.trees[0];
+  reported += !cascade_tree(cascade, own.features);
   std::vector<OwnedLayer> chunked;
-  reported += !chunks_again(own.view(Layout::threaded).trees[0], chunked);
+  reported += !chunks_again(own.view(Layout::cascade).trees[0], chunked);
   for (const OwnedLayer& layer : own.trees[0]) { // the way to columns reads chunks too
     std::vector<std::uint64_t> start(layer.nodes + std::size_t{1});
     const bool sound = measure_columns(layer.shape(), layer.source(own.features), start, Workers{});

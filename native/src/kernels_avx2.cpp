@@ -2,7 +2,7 @@
 #include <array>
 #include <immintrin.h>
 
-#include "beamwood/score.hpp"
+#include "beamwood/engine/score.hpp"
 
 namespace beamwood {
 namespace {

@@ -1,5 +1,5 @@
 // Kernels for the baseline: plain C++ that any machine of the architecture runs.
-#include "beamwood/score.hpp"
+#include "beamwood/engine/score.hpp"
 
 namespace beamwood {
 namespace {

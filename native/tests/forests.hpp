@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "beamwood/filtered.hpp"
-#include "beamwood/layer_build.hpp"
-#include "beamwood/node.hpp"
-#include "beamwood/thread_read.hpp"
+#include "beamwood/engine/filtered.hpp"
+#include "beamwood/layout/cascade_read.hpp"
+#include "beamwood/layout/layer_build.hpp"
+#include "beamwood/layout/node.hpp"
 #include "check.hpp"
 
 namespace check {
@@ -148,18 +148,18 @@ inline std::vector<std::uint32_t> hash_indices(const std::vector<std::uint64_t>&
 
 struct OwnedLayer {
   std::uint32_t nodes = 0;
-  std::vector<std::uint32_t> child_start, label, feature, offset, words, index, column_feature, column_index, threads,
-      root;
-  std::vector<std::uint64_t> row_start, word_start, column_start, thread_start;
+  std::vector<std::uint32_t> child_start, label, feature, offset, words, index, column_feature, column_index,
+      cascade_words, root;
+  std::vector<std::uint64_t> row_start, word_start, column_start, cascade_start;
   std::vector<float> bias, column_weight, scale;
-  WeightKind kind = WeightKind::f32; // of the threads
+  WeightKind kind = WeightKind::f32; // of the cascade
   std::size_t step = 0;              // in its bundle
 
   LayerShape shape() const { return {nodes, child_start, label, bias}; }
   ChunkWeights chunks() const { return {row_start, word_start, feature, offset, words, index}; }
   ChunkSource source(std::uint32_t features) const { return {chunks(), features}; }
   ColumnWeights columns() const { return {column_start, column_feature, column_weight, column_index}; }
-  ThreadedWeights threaded() const { return {thread_start, threads, root, kind, scale}; }
+  CascadeWeights cascade() const { return {cascade_start, cascade_words, root, kind, scale}; }
 };
 
 inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, unsigned threads = 1) {
@@ -195,8 +195,8 @@ inline OwnedLayer owned_layer(const PlainLayer& plain, std::uint32_t features, u
   return own;
 }
 
-// Threads a tree from the bottom up, bundle by bundle. False: its chunks are damaged.
-inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, unsigned count = 1) {
+// Builds a cascade tree from the bottom up, bundle by bundle. False: its chunks are damaged.
+inline bool cascade_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, unsigned count = 1) {
   std::vector<LayerShape> shapes;
   for (OwnedLayer& own : tree) shapes.push_back(own.shape());
   const std::vector<std::size_t> steps = bundled(shapes);
@@ -209,7 +209,7 @@ inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, u
       tree[l].step = l - first;
       source.bundle.shape[l - first] = &shapes[l];
       source.layer[l - first] = tree[l].source(features);
-      if (l > first) tree[l].threads.clear(), tree[l].thread_start.clear(), tree[l].scale.clear();
+      if (l > first) tree[l].cascade_words.clear(), tree[l].cascade_start.clear(), tree[l].scale.clear();
     }
     const LayerRows* const beneath = end == tree.size() ? nullptr : &below;
     if (beneath && beneath->row_start.size() != shapes[end - 1].nodes + std::size_t{1}) return false;
@@ -217,11 +217,11 @@ inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, u
     const LayerBuilder builder(source, beneath, own.kind);
     rows = {};
     if (!builder.measure(rows, Workers{count})) return false;
-    own.threads.assign(rows.word_start.back() + kTailWords, 7);
-    trim(own.threads);
-    if (!builder.fill(rows, own.threads, Workers{count})) return false;
-    own.thread_start.resize(rows.word_start.size());
-    rows.thread_starts(source.bundle, beneath, own.thread_start);
+    own.cascade_words.assign(rows.word_start.back() + kTailWords, 7);
+    trim(own.cascade_words);
+    if (!builder.fill(rows, own.cascade_words, Workers{count})) return false;
+    own.cascade_start.resize(rows.word_start.size());
+    rows.chunk_starts(source.bundle, beneath, own.cascade_start);
     own.scale = rows.scale;
     below = std::move(rows);
     end = first;
@@ -231,13 +231,13 @@ inline bool thread_tree(std::vector<OwnedLayer>& tree, std::uint32_t features, u
   return true;
 }
 
-// The chunks of a threaded tree, found again from its threads alone. False: they are damaged.
+// The chunks of a cascade tree, found again from its cascade only. False: they are damaged.
 inline bool chunks_again(const Tree& tree, std::vector<OwnedLayer>& out, unsigned count = 1) {
-  ThreadReader reader(tree);
+  CascadeReader reader(tree);
   out.clear();
   for (const TreeLayer& layer : tree.layers) {
     if (!reader.next(Workers{count})) return false;
-    const ThreadSource source = reader.source();
+    const CascadeSource source = reader.source();
     const LayerBuilder builder(layer.shape, source);
     OwnedLayer& own = out.emplace_back();
     LayerRows rows;
@@ -264,7 +264,7 @@ struct OwnedForest {
       auto& layers = trees.emplace_back();
       for (const PlainLayer& layer : tree) layers.push_back(owned_layer(layer, features));
       for (OwnedLayer& layer : layers) layer.kind = kind;
-      CHECK(thread_tree(layers, features));
+      CHECK(cascade_tree(layers, features));
     }
   }
 
@@ -273,7 +273,7 @@ struct OwnedForest {
     for (const auto& tree : trees) {
       auto& layers = forest.trees.emplace_back().layers;
       for (const OwnedLayer& layer : tree)
-        layers.push_back({layer.shape(), layer.chunks(), layer.columns(), layer.threaded(), layer.step});
+        layers.push_back({layer.shape(), layer.chunks(), layer.columns(), layer.cascade(), layer.step});
     }
     return forest;
   }
@@ -339,7 +339,7 @@ inline std::vector<Isa> isas_here() {
 }
 
 inline constexpr Matcher kMatchers[] = {Matcher::march, Matcher::binary, Matcher::hash, Matcher::dense};
-inline constexpr Layout kLayouts[] = {Layout::chunk, Layout::column, Layout::threaded};
+inline constexpr Layout kLayouts[] = {Layout::chunk, Layout::column, Layout::cascade};
 
 // --- the plain search: Algorithm 1 with sorts and maps; it shares with the engine only the scalar activations --------
 

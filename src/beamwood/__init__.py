@@ -1,21 +1,22 @@
 """beamwood: train and serve sparse linear extreme multi-label ranking trees."""
 
+from beamwood._version import __version__
 from beamwood.client import Client, ServerError
 from beamwood.engine import LayerChoice, Stats
 from beamwood.errors import BeamwoodError, DataError, FormatError, SettingsError
 from beamwood.explain import Explanation
 from beamwood.filters import Filter
 from beamwood.hits import Hit, Hits
-from beamwood.layers import Layer
-from beamwood.loading import load
+from beamwood.inputs import datasets
+from beamwood.inputs.text import FittedText, TextBlock, TextFeatures
 from beamwood.metrics import Metrics, evaluate
 from beamwood.model import Model
-from beamwood.report import Report
-from beamwood.settings import Settings
-from beamwood.text import FittedText, TextBlock, TextFeatures
-from beamwood.train import train, train_text
-
-__version__ = "0.1.0"
+from beamwood.storage import stream
+from beamwood.storage.layers import Layer
+from beamwood.storage.loading import load
+from beamwood.training.report import Report
+from beamwood.training.settings import Settings
+from beamwood.training.train import train, train_text
 
 __all__ = [
     "BeamwoodError",
@@ -38,8 +39,11 @@ __all__ = [
     "Stats",
     "TextBlock",
     "TextFeatures",
+    "__version__",
+    "datasets",
     "evaluate",
     "load",
+    "stream",
     "train",
     "train_text",
 ]

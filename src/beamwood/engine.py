@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,15 +12,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood import _core
-from beamwood.activations import Activation
-from beamwood.build import WEIGHTS, TreeSize, chunks_of, columns_of, hash_index, layer_name
 from beamwood.errors import DataError, FormatError, SettingsError
-from beamwood.rows import as_csr
+from beamwood.inputs.rows import as_csr
+from beamwood.storage.activations import Activation
+from beamwood.storage.build import WEIGHTS, TreeSize, chunks_of, columns_of, hash_index, layer_name
 
 Array = npt.NDArray[Any]
 
 MATCHERS = ("march", "binary", "hash", "dense")
-LAYOUTS = ("chunk", "column", "threaded")
+LAYOUTS = ("chunk", "column", "cascade")
 ISAS = ("scalar", "avx2", "avx512")
 _EMPTY: dict[str, Array] = {
     kind: np.zeros(0, dtype) for kind, dtype in (("u32", np.uint32), ("u64", np.uint64), ("f32", np.float32))
@@ -31,7 +32,7 @@ _DAMAGED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Which variant answers. All give the same bits; "auto" lets the engine choose: threads, which need no matcher."""
+    """Which variant answers. All give the same bits; "auto" lets the engine choose: cascade, which needs no matcher."""
 
     matcher: str = "auto"
     layout: str = "auto"
@@ -39,6 +40,9 @@ class Engine:
     bound: bool = True
 
     def __post_init__(self) -> None:
+        if self.layout == "threaded":
+            warnings.warn("layout='threaded' is called 'cascade' now.", FutureWarning, stacklevel=4)
+            object.__setattr__(self, "layout", "cascade")
         if type(self.bound) is not bool:
             raise SettingsError(f"bound={self.bound!r}. Use True, or False to open every node of the beam.")
         for name, value, known in (
@@ -54,10 +58,10 @@ class Engine:
             )
 
     def chosen_layout(self) -> str:
-        """The layout that answers: the model's own unless a matcher was named, for threads need none."""
+        """The layout that answers: the model's own unless a matcher was named, for a cascade needs none."""
         if self.layout != "auto":
             return self.layout
-        return "threaded" if self.matcher == "auto" else "chunk"
+        return "cascade" if self.matcher == "auto" else "chunk"
 
 
 @dataclass(frozen=True)
@@ -198,9 +202,9 @@ def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
 
 
 _SHAPE = (("child_start", "u32"), ("label", "u32"), ("bias", "f32"))
-_THREADS = (("thread_start", "u64"), ("threads", "u32"), ("root", "u32"))
+_CASCADE = (("thread_start", "u64"), ("threads", "u32"), ("root", "u32"))
 _SCALE = (("scale", "f32"),)
-WEIGHT_FIELDS = frozenset(field for field, _ in (*_THREADS, *_SCALE))
+WEIGHT_FIELDS = frozenset(field for field, _ in (*_CASCADE, *_SCALE))
 
 
 @dataclass(frozen=True)
@@ -236,26 +240,26 @@ class Parts:
         return _core.Forest(self.features, self.labels, *numbers, self.unit_rows)
 
 
-def threaded_forest(parts: Parts) -> Any:
+def cascade_forest(parts: Parts) -> Any:
     """The native forest over the model's own arrays."""
-    forest = parts.empty_forest("threaded")
+    forest = parts.empty_forest("cascade")
     for tree, layer, nodes in parts.each_layer():
         forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
         kind = WEIGHTS.index(parts.weights)
-        forest.set_threads(*parts.get(tree, layer, _THREADS), kind, *parts.get(tree, layer, _SCALE))
+        forest.set_cascade(*parts.get(tree, layer, _CASCADE), kind, *parts.get(tree, layer, _SCALE))
     for tree, size in enumerate(parts.trees):
         if layer_name(tree, len(size.nodes) - 1, "label") not in parts.sections:
             raise ValueError(f"the last layer of tree {tree} has no labels")
     return forest
 
 
-def other_forest(layout: str, parts: Parts, threaded: Any, hashed: bool, threads: int) -> Any:
+def other_forest(layout: str, parts: Parts, cascade: Any, hashed: bool, threads: int) -> Any:
     """The native forest with its weights laid out anew: chunks (MSCM) or columns (the vanilla baseline)."""
     forest = parts.empty_forest(layout)
     no_index = _EMPTY["u32"]
     for tree, layer, nodes in parts.each_layer():
         if layer == 0:
-            reader = _core.TreeReader(threaded, tree)
+            reader = _core.TreeReader(cascade, tree)
         child_start, *rest = parts.get(tree, layer, _SHAPE)
         forest.add_layer(tree, nodes, child_start, *rest)
         if layout == "column":

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from beamwood import _core
-from beamwood.activations import Activation
-from beamwood.build import layer_name
 from beamwood.errors import FormatError
+from beamwood.storage.activations import Activation
+from beamwood.storage.build import layer_name
 
 Array = npt.NDArray[Any]
 Word = Callable[[int], str]  # the name of a feature

@@ -13,29 +13,30 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from beamwood import _core, store
-from beamwood.activations import Activation
-from beamwood.arguments import MOST, cores, positive
-from beamwood.build import Sections, TreeSize, build_tree, layer_name, layers_of
+from beamwood import _core
 from beamwood.engine import (
     WEIGHT_FIELDS,
     Engine,
     Parts,
     Searcher,
     Stats,
+    cascade_forest,
     other_forest,
-    threaded_forest,
 )
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, mean_score
 from beamwood.filters import Filter, make_filter
 from beamwood.hits import Hits, JsonAnswer, checked_text, hits_above
-from beamwood.layers import Layer
+from beamwood.inputs.arguments import MOST, cores, positive
+from beamwood.inputs.rows import as_csr, is_sparse
+from beamwood.inputs.text import FittedText
 from beamwood.reference import unit_length
-from beamwood.rows import as_csr, is_sparse
-from beamwood.shape import Shape
-from beamwood.strings import StringTable, native_strings, string_sections
-from beamwood.text import FittedText
+from beamwood.storage import store
+from beamwood.storage.activations import Activation
+from beamwood.storage.build import Sections, TreeSize, build_tree, layer_name, layers_of
+from beamwood.storage.layers import Layer
+from beamwood.storage.shape import Shape
+from beamwood.storage.strings import StringTable, native_strings, string_sections
 
 Labels = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
@@ -65,7 +66,7 @@ class Model:
             None  # of the file it was loaded from: its header's checksum, which covers all others
         )
         try:
-            self._threaded = self._forest("threaded", False)
+            self._cascade = self._forest("cascade", False)
         except (ValueError, TypeError) as error:
             raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
         self._keys = StringTable.from_arrays(sections, "keys", shape.labels)
@@ -73,17 +74,17 @@ class Model:
         self._native_keys, self._native_names = native_strings(self._keys), native_strings(self._names)
         self._text = None if shape.text is None else text_of(shape, sections)
         layout = self._engine.chosen_layout()
-        forest = self._forest(layout, layout != "threaded" and self._engine.matcher == "hash")
+        forest = self._forest(layout, layout != "cascade" and self._engine.matcher == "hash")
         self._searcher = Searcher(self._engine, layout, forest, shape.features)
 
     def _forest(self, layout: str, hashed: bool) -> Any:
         """The native forest in a layout: over the model's own arrays, or laid out anew unless somebody has it."""
         forest = self._forests.get((layout, hashed))
         if forest is None:
-            if layout == "threaded":
-                forest = threaded_forest(self._parts)
+            if layout == "cascade":
+                forest = cascade_forest(self._parts)
             else:
-                forest = other_forest(layout, self._parts, self._threaded, hashed, cores())
+                forest = other_forest(layout, self._parts, self._cascade, hashed, cores())
             self._forests[layout, hashed] = forest
         return forest
 
@@ -174,14 +175,14 @@ class Model:
         """The layers that from_layers would make this tree from, bit for bit."""
         if not 0 <= tree < len(self._shape.trees):
             raise SettingsError(f"tree={tree}, but the model has {len(self._shape.trees)} trees, numbered from 0.")
-        return layers_of(self._threaded, self._sections, tree, self._shape.trees[tree], self._shape.features, cores())
+        return layers_of(self._cascade, self._sections, tree, self._shape.trees[tree], self._shape.features, cores())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to one file. The file there before is replaced when the new one is complete, or stays.
 
         Every engine of a model writes the same file: threads, mapped and used in place when it is loaded.
         """
-        from beamwood import __version__
+        from beamwood._version import __version__
 
         arrays = {name: array for name, array in sorted(self._sections.items()) if array.size}
         described = {"version": __version__, "requires": self._shape.requires(), "model": self._shape.describe()}
@@ -202,7 +203,7 @@ class Model:
         measure: a pair (X, Y) of queries and their true labels to measure precision on, before and after.
         The new weights are definite numbers: every engine gives the same bits on them.
         """
-        from beamwood.compress import compressed
+        from beamwood.storage.compress import compressed
 
         return compressed(self, weights, top, threshold, measure)
 
@@ -216,8 +217,8 @@ class Model:
     ) -> Model:
         """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
 
-        matcher: march, binary, hash, dense; layout: threaded, chunk, column; isa: scalar, avx2, avx512; each also auto.
-        auto is the threaded layout, which needs no matcher and uses the model as it is. Chunks and columns are built
+        matcher: march, binary, hash, dense; layout: cascade, chunk, column; isa: scalar, avx2, avx512; each also auto.
+        auto is the cascade layout, which needs no matcher and uses the model as it is. Chunks and columns are built
         beside it, and a matcher without a layout means chunks. bound=False opens every node of the beam, also those
         that can contribute nothing, for comparison.
         """
@@ -384,7 +385,7 @@ class Model:
         allow and deny are label keys (strings), label numbers, or a truth value for each label. missing="ignore" leaves
         out keys that no label has and lists them in the filter's `missing`. Build a filter once and use it often.
         """
-        return make_filter(self._threaded, self._leaves, self._shape.labels, self._find_keys, allow, deny, missing)
+        return make_filter(self._cascade, self._leaves, self._shape.labels, self._find_keys, allow, deny, missing)
 
     def _own(self, filter: Filter) -> Any:
         """The native side of a filter of this model, under whichever engine."""
@@ -442,7 +443,7 @@ class Model:
         text = self._text
         word = (lambda j: f"feature {j}") if text is None else text.term
         nodes = [tree.nodes for tree in self._shape.trees]
-        return Explainer(self._threaded, self._sections, nodes, self._shape.activation, word)
+        return Explainer(self._cascade, self._sections, nodes, self._shape.activation, word)
 
     def _row(self, query: Any) -> Any:
         """One text or one row as canonical CSR of one row."""

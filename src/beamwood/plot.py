@@ -23,13 +23,13 @@ try:
 except ImportError as error:
     raise ImportError(f"plots need matplotlib ({error}); install it with: pip install 'beamwood[plot]'") from error
 
-from beamwood.arguments import positive
-from beamwood.build import layer_name
 from beamwood.errors import DataError, SettingsError
+from beamwood.inputs.arguments import positive
+from beamwood.inputs.rows import as_csr
 from beamwood.metrics import evaluate
 from beamwood.model import Model
-from beamwood.report import Report
-from beamwood.rows import as_csr
+from beamwood.storage.build import layer_name
+from beamwood.training.report import Report
 
 COLOURS = ("#1b6e53", "#d98c21", "#3c6fb0", "#a8466b", "#6b6b6b", "#7fb069", "#8a63b5", "#c9b02f")
 _GREY = "#5a5a5a"

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from beamwood.activations import Activation
-from beamwood.layers import Layer
+from beamwood.storage.activations import Activation
+from beamwood.storage.layers import Layer
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]

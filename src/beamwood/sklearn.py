@@ -33,10 +33,10 @@ except ImportError as error:
         f"beamwood.sklearn needs scikit-learn 1.6 or newer ({error}); install it with: pip install 'beamwood[sklearn]'"
     ) from error
 
-from beamwood.loading import load
 from beamwood.model import Model
-from beamwood.settings import settings_for
-from beamwood.train import train
+from beamwood.storage.loading import load
+from beamwood.training.settings import settings_for
+from beamwood.training.train import train
 
 _OF_SETTINGS = (
     "branching",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from strategies import ACTIVATIONS, Source, random_tree
+from support.strategies import ACTIVATIONS, Source, random_tree
 
 import beamwood as bw
 from attacks.container import Parts

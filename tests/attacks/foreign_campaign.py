@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from foreign import GOLDEN
-from models import small_model
-from test_interop_parabel import saved
+from support.foreign import GOLDEN
+from support.models import small_model
+from support.parabel import saved
 
 import beamwood as bw
 from attacks.campaign import WILD, spoil

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from serving import LABELS, TEXTS, TOKEN, Running, shop, wait_for
+from support.serving import LABELS, TEXTS, TOKEN, Running, shop, wait_for
 
 import beamwood as bw
 from beamwood import datasets

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from foreign import check_same_answers, from_csr, from_pairs
+from support.foreign import check_same_answers, from_csr, from_pairs
 
 import beamwood as bw
-from beamwood.data import write_xmc
+from beamwood.inputs.data import write_xmc
 from beamwood.interop import napkinxc, read, read_text, write
 from rivals.homes import ask
 

@@ -20,12 +20,12 @@ from beamwood.bench.plan import Plan
 from beamwood.bench.resident import resident_of
 from beamwood.bench.sets import Data
 from beamwood.bench.timing import batch_time, in_turns, medians_in_turns
-from beamwood.layers import Layer
+from beamwood.bench.variants import DEFAULT, check_same_bits
 from beamwood.metrics import evaluate
 from beamwood.model import Model
-from beamwood.progress import Progress
-from beamwood.train import train
-from beamwood.variants import DEFAULT, check_same_bits
+from beamwood.storage.layers import Layer
+from beamwood.training.progress import Progress
+from beamwood.training.train import train
 
 Engines = dict[tuple[str, str], Any]  # (matcher, layout): the same weights behind that engine
 LAYOUTS = ("chunk", "column")

@@ -22,7 +22,7 @@ from beamwood.bench.rivals import NapkinXC, Omikuji, Pecos, RivalError
 from beamwood.bench.timing import Figures, batch_time, each_time, in_turns
 from beamwood.interop import napkinxc, omikuji, pecos
 from beamwood.model import Model
-from beamwood.progress import Progress
+from beamwood.training.progress import Progress
 
 TOLERANCE = 1e-5
 TIED_ROWS = 0.01  # share of rows that may differ because an equal score stood at the edge of the beam

@@ -9,7 +9,7 @@ from typing import Any
 from beamwood.bench import tables
 from beamwood.bench.plan import Plan
 from beamwood.bench.timing import machine, markdown_table
-from beamwood.progress import Progress
+from beamwood.training.progress import Progress
 
 REPORT = "report.json"
 

@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from beamwood.layers import Layer
+from beamwood.storage.layers import Layer
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -14,8 +14,8 @@ from typing import Any
 import scipy.sparse as sp
 
 from beamwood.bench import generate
-from beamwood.data import read_matrix, read_xmc
 from beamwood.errors import DataError
+from beamwood.inputs.data import read_matrix, read_xmc
 
 
 @dataclass(frozen=True)

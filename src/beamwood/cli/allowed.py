@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from beamwood.cli.output import one_line, say
-from beamwood.sources import text_lines
+from beamwood.inputs.sources import text_lines
 
 _SHOWN = 3  # unknown keys that a note names
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from beamwood import __version__
+from beamwood._version import __version__
 from beamwood.cli.bench import bench
 from beamwood.cli.compress import compress
 from beamwood.cli.convert import convert

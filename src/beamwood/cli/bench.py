@@ -16,7 +16,7 @@ from beamwood.cli import options as o
 from beamwood.cli.given import Given
 from beamwood.cli.output import show, show_json
 from beamwood.cli.predict import text_of
-from beamwood.progress import progress_for
+from beamwood.training.progress import progress_for
 
 PLANS = (".toml", ".json")
 _PLAN_PANEL = "With a plan"
@@ -65,7 +65,7 @@ def bench(
 
     Example: beamwood bench model.bw queries.jsonl
 
-    Example: beamwood bench bench/small.toml --out bench-report
+    Example: beamwood bench bench/plans/small.toml --out bench-report
 
     All variants must give the same bits before any of them is timed. One thread unless the plan says more. A plan names
     sets, branchings and rivals; its report has the tables of the paper and plots. A stopped run goes on where it was.
@@ -74,7 +74,7 @@ def bench(
         _run_plan(subject, out, own_sets, scale, quiet, json_)
         return
     import beamwood as bw
-    from beamwood.variants import LEGEND, time_variants, variants_table
+    from beamwood.bench.variants import LEGEND, time_variants, variants_table
 
     given = Given.of(locals())
     model = bw.load(subject)

@@ -73,8 +73,8 @@ def _bring_in(
     labels_file: Path | None,
     force: bool,
 ) -> dict[str, Any]:
+    from beamwood.inputs.label_table import LabelTable
     from beamwood.interop.convert import read, read_text
-    from beamwood.label_table import LabelTable
 
     check_free(target, force, stream=False)
     found = read(source, kind, columns)

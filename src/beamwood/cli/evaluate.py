@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from beamwood.arguments import cores
 from beamwood.cli import options as o
 from beamwood.cli.given import Given, truth_of
 from beamwood.cli.output import say, show, show_json
 from beamwood.cli.predict import ask_texts
-from beamwood.data import read_matrix
 from beamwood.errors import DataError
-from beamwood.progress import progress_for
+from beamwood.inputs.arguments import cores
+from beamwood.inputs.data import read_matrix
+from beamwood.training.progress import progress_for
 
 
 def evaluate(

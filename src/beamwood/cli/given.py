@@ -11,10 +11,10 @@ from typing import Any
 import scipy.sparse as sp
 import typer
 
-from beamwood.data import Rows, read_matrix, read_npz, read_svmlight, read_xmc
 from beamwood.errors import DataError, SettingsError
-from beamwood.records import Record, Records, iter_records
-from beamwood.sources import format_of, name_of, text_lines
+from beamwood.inputs.data import Rows, read_matrix, read_npz, read_svmlight, read_xmc
+from beamwood.inputs.records import Record, Records, iter_records
+from beamwood.inputs.sources import format_of, name_of, text_lines
 
 LINES = "lines"
 TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", LINES)

@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 import typer
 
-from beamwood.arguments import cores
 from beamwood.cli import options as o
 from beamwood.cli.allowed import filter_of
 from beamwood.cli.given import Given
 from beamwood.cli.output import STANDARD, check_free, say, show_json, written
 from beamwood.errors import DataError, SettingsError
-from beamwood.progress import Update, progress_for
+from beamwood.inputs.arguments import cores
+from beamwood.training.progress import Update, progress_for
 
 _ROWS_A_BLOCK = 8192
 Answers = tuple[Any, Any]  # n x k labels and scores, padded with -1 and -inf

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from beamwood.arguments import cores
 from beamwood.cli import options as o
 from beamwood.cli.output import show
 from beamwood.errors import SettingsError
+from beamwood.inputs.arguments import cores
 
 _NEEDED = ("uvicorn", "uvloop", "httptools", "orjson")
 _MODELS, _WHERE, _WHO, _LIMITS, _LOG = "Models", "Where", "Who may ask", "Limits", "Log"

@@ -12,7 +12,7 @@ from beamwood.cli import options as o
 from beamwood.cli.given import Given
 from beamwood.cli.output import bytes_in_words, check_free, say, show, show_json, written
 from beamwood.errors import SettingsError
-from beamwood.progress import progress_for
+from beamwood.training.progress import progress_for
 
 _TEXT_PANEL = "How texts become features"
 
@@ -86,7 +86,7 @@ def train(
 def _from_texts(given: Given, labels_file: Path | None, features: Any, common: dict[str, Any]) -> Any:
     """Trains on a file of texts; a labels file names the labels that the rows have."""
     import beamwood as bw
-    from beamwood.label_table import LabelTable
+    from beamwood.inputs.label_table import LabelTable
 
     records = given.all_records()
     if labels_file is not None:
@@ -98,7 +98,7 @@ def _from_texts(given: Given, labels_file: Path | None, features: Any, common: d
 def _from_rows(given: Given, labels_file: Path | None, common: dict[str, Any]) -> Any:
     """Trains on matrices; line j of a labels file names column j of Y."""
     import beamwood as bw
-    from beamwood.label_table import LabelTable
+    from beamwood.inputs.label_table import LabelTable
 
     rows = given.rows()
     if labels_file is not None:
@@ -132,7 +132,7 @@ def _value(text: str) -> Any:
 
 def _features(ngrams: str, chars: str | None, terms: dict[str, Any]) -> Any:
     """The text features that the options describe: one block of words, and one of letters if wanted."""
-    from beamwood.text import TextBlock, TextFeatures
+    from beamwood.inputs.text import TextBlock, TextFeatures
 
     words = _range("--ngrams", ngrams)
     if chars is None:

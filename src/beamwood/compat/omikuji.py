@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import beamwood as bw
-from beamwood.data import read_xmc
 from beamwood.errors import BeamwoodError
+from beamwood.inputs.data import read_xmc
 from beamwood.interop import omikuji
 
 __version__ = "0.5.2"  # the release of omikuji whose calls these are

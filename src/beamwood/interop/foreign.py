@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.inputs.text import FittedText
 from beamwood.model import Model
-from beamwood.text import FittedText
 
 ADVICE = "Copy the folder again from where it was made."
 MOST_FEATURES = 2**31 - 1

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from beamwood.errors import DataError
 from beamwood.interop.foreign import MOST_LAYERS
-from beamwood.layers import Layer
+from beamwood.storage.layers import Layer
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]

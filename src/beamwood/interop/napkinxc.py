@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from beamwood.activations import Activation
 from beamwood.errors import SettingsError
 from beamwood.interop.foreign import MOST_FEATURES, Imported, check_features, errors_of, read_file, wrong
 from beamwood.interop.layering import given_labels, layers_of_nodes
-from beamwood.layers import Layer
 from beamwood.model import Model
+from beamwood.storage.activations import Activation
+from beamwood.storage.layers import Layer
 
 Ints = npt.NDArray[np.int64]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from beamwood.errors import DataError
+from beamwood.inputs.rows import as_csr, is_sparse
 from beamwood.interop.layering import layers_of_nodes
 from beamwood.model import Model
-from beamwood.rows import as_csr, is_sparse
 
 
 def from_nodes(

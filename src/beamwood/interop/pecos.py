@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from beamwood.activations import Activation
 from beamwood.errors import SettingsError
 from beamwood.interop.foreign import (
     MOST_LAYERS,
@@ -32,8 +31,9 @@ from beamwood.interop.foreign import (
 )
 from beamwood.interop.layering import at_one_depth, labels_in_order
 from beamwood.interop.npz import read_csc, write_csc
-from beamwood.layers import Layer
 from beamwood.model import Model
+from beamwood.storage.activations import Activation
+from beamwood.storage.layers import Layer
 
 Ints = npt.NDArray[np.int64]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from beamwood.errors import FormatError
+from beamwood.inputs.text import FittedText, TextBlock, pack_terms
 from beamwood.interop.foreign import ImportedText, errors_of, read_json, read_text, whole, wrong
-from beamwood.text import FittedText, TextBlock, pack_terms
 
 KIND = "PECOS Tfidf vectorizer"
 _WORD, _CHAR, _CHAR_WB = 10, 20, 30

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beamwood.errors import SettingsError
-from beamwood.text import TextBlock, pack_terms
+from beamwood.inputs.text import TextBlock, pack_terms
 
 # Patterns that find whole words of at least one or two letters; `\b` and `(?u)` change nothing for them.
 _SINGLE_LETTERS = {

@@ -1,0 +1,1 @@
+"""What benches share: data sets, generated models, tables of results."""

@@ -1,0 +1,81 @@
+// Rows in, scores of all siblings of a chunk out: the inner loops, one table of them for each instruction set.
+//
+// The law of one sum: each sibling's sum starts at +0 and adds value * weight for rising feature id, in float32, the
+// product rounded before it is added; the bias comes last. SIMD runs across siblings, never across features. Where a
+// sibling has no weight a vector kernel adds +-0, which changes no sum: a sum is never -0.
+//
+// The source of the loops is native/src/kernels.inc, compiled once for each instruction set.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+
+#include "beamwood/engine/activation.hpp"
+#include "beamwood/layout/record.hpp"
+
+namespace beamwood {
+
+struct Kernels {
+  const char* name;
+
+  // Writes the sums of `width` siblings to z, which has room for 32 numbers, or for 65,536 when the chunk is wider
+  // than a mask (a damaged record may name any sibling). words .. words + word_count is the chunk, cascade whether its
+  // records name children too, code how its weights are to be read. Returns the words of the records it read; -1: a
+  // record lies outside its chunk.
+  std::int64_t (*accumulate)(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t width, bool cascade,
+                             WeightCode code, const Placed* rows, std::uint32_t count, float* z) noexcept;
+
+  // z and bias (may be null) to scores: activation, then combined with the parent's score. z and out must not overlap.
+  void (*activate)(const Activation& activation, const float* z, const float* bias, std::uint32_t width, float parent,
+                   float* out) noexcept;
+
+  // A bit for each of up to 32 siblings whose z (with its bias, which may be null) is not below `lowest`.
+  std::uint32_t (*reaching)(const float* z, const float* bias, std::uint32_t width, float lowest) noexcept;
+
+  // Up to 32 scores (never -0) in, their places in the order of order.hpp out: falling, equal ones by place, NaN last.
+  // Both arrays have room for 32.
+  void (*rank)(const float* scores, std::uint32_t width, std::uint8_t* order) noexcept;
+
+  // Masks in, the numbers of those that have a certain bit out, rising; how many. Vectors reach up to 8 numbers beyond
+  // the end of both lists.
+  std::uint32_t (*pick)(const std::uint32_t* masks, std::uint32_t count, std::uint32_t bit,
+                        std::uint32_t* out) noexcept;
+};
+
+// The scores of a node's children from their sums: every search comes through here, so that what a node hands down to
+// them is the same in all.
+inline void scores_of_children(const Kernels& kernels, const Activation& activation, const float* sums,
+                               const float* bias, std::uint32_t width, float parent, float* scores) noexcept {
+  kernels.activate(activation, sums, bias, width, activation.handed_down(parent, bias, width), scores);
+}
+
+enum class Isa : std::uint8_t { scalar, avx2, avx512 };
+
+extern const Kernels kScalarKernels;
+#if defined(__x86_64__)
+extern const Kernels kAvx2Kernels, kAvx512Kernels;
+#endif
+
+// The kernels of an instruction set, or null when this machine lacks it.
+inline const Kernels* kernels_for(Isa isa) noexcept {
+  if (isa == Isa::scalar) return &kScalarKernels;
+#if defined(__x86_64__)
+  if (isa == Isa::avx2)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c")
+               ? &kAvx2Kernels
+               : nullptr;
+  if (isa == Isa::avx512)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
+               ? &kAvx512Kernels
+               : nullptr;
+#endif
+  return nullptr;
+}
+
+inline Isa best_isa() noexcept {
+  for (const Isa isa : {Isa::avx512, Isa::avx2})
+    if (kernels_for(isa)) return isa;
+  return Isa::scalar;
+}
+
+} // namespace beamwood

@@ -1,0 +1,176 @@
+// A text in, one sparse row out: terms → columns → counts → tf-idf weights → norm, in blocks side by side.
+//
+// The law: a row depends on the text and the vocabulary alone; ids rise, none twice; sums run in double over rising ids
+// and each value is rounded to float32 once, at the end. Known terms are looked up in groups so that the cache misses
+// of one group overlap.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "beamwood/text/terms.hpp"
+#include "beamwood/text/vocabulary.hpp"
+
+namespace beamwood {
+
+enum class Norm : std::uint8_t { none, l1, l2 };
+
+struct WeighRules {
+  bool binary = false;
+  bool sublinear_tf = false;
+  Norm norm = Norm::l2;
+};
+
+// What one thread needs to turn texts into rows, used again and again.
+struct TextScratch {
+  TermScratch terms;
+  std::vector<std::uint32_t> found; // columns of one block, repeated as often as the term was seen
+  std::vector<double> weights;
+};
+
+namespace detail {
+
+// Gathers terms and looks them up a group at a time: slots first, then candidates, then bytes.
+class GroupedLookup {
+public:
+  GroupedLookup(const Vocabulary& vocabulary, std::vector<std::uint32_t>& found)
+      : vocabulary_(vocabulary), found_(found) {}
+
+  void operator()(const char* bytes, std::size_t length) {
+    const std::uint64_t hash = term_hash(bytes, length);
+    vocabulary_.prefetch_slot(hash);
+    group_[waiting_++] = {bytes, length, {hash}};
+    if (waiting_ == group_.size()) flush();
+  }
+  // False: an array of the vocabulary is damaged.
+  bool finish() {
+    flush();
+    return sound_;
+  }
+
+private:
+  struct Wanted {
+    const char* bytes;
+    std::size_t length;
+    Vocabulary::Probe probe;
+  };
+
+  void flush() {
+    const auto group = std::span(group_).first(std::exchange(waiting_, 0));
+    for (Wanted& wanted : group) {
+      vocabulary_.advance(wanted.probe);
+      if (wanted.probe.id < Vocabulary::damaged) vocabulary_.prefetch_term(wanted.probe.id);
+    }
+    for (const Wanted& wanted : group)
+      if (wanted.probe.id < Vocabulary::damaged) vocabulary_.prefetch_bytes(wanted.probe.id);
+    for (const Wanted& wanted : group) {
+      const std::uint64_t id = vocabulary_.settle(wanted.probe, wanted.bytes, wanted.length);
+      if (id < Vocabulary::damaged) found_.push_back(static_cast<std::uint32_t>(id));
+      sound_ &= id != Vocabulary::damaged;
+    }
+  }
+
+  const Vocabulary& vocabulary_;
+  std::vector<std::uint32_t>& found_;
+  std::array<Wanted, 32> group_;
+  std::size_t waiting_ = 0;
+  bool sound_ = true;
+};
+
+inline double norm_of(std::span<const double> weights, Norm norm) noexcept {
+  double sum = 0;
+  for (const double w : weights) sum += norm == Norm::l2 ? w * w : std::abs(w);
+  return norm == Norm::l2 ? std::sqrt(sum) : sum;
+}
+
+} // namespace detail
+
+class Vectorizer {
+public:
+  struct Block {
+    TermRules terms;
+    WeighRules weigh;
+    Vocabulary vocabulary;
+  };
+
+  // norm: of the whole row, once its blocks stand side by side, each with the norm of its own rules.
+  explicit Vectorizer(std::vector<Block> blocks, Norm norm = Norm::none) : blocks_(std::move(blocks)), norm_(norm) {
+    for (const Block& block : blocks_) columns_ += block.vocabulary.size();
+    if (columns_ > Vocabulary::max_terms) throw std::invalid_argument("the blocks have more than 2^31 - 1 terms");
+  }
+
+  std::size_t columns() const noexcept { return columns_; }
+
+  // Appends the text's row to ids (rising) and values. Allocates only while the vectors and the scratch still grow.
+  // Returns false, with ids and values as they were, when the vocabulary's arrays are damaged.
+  [[nodiscard]] bool append_one(std::string_view utf8, TextScratch& scratch, std::vector<std::uint32_t>& ids,
+                                std::vector<float>& values) const {
+    const std::size_t before = ids.size();
+    std::uint32_t first_column = 0;
+    bool sound = true;
+    for (const Block& block : blocks_) {
+      sound = sound && append_block(block, first_column, utf8, scratch, ids, values);
+      first_column += static_cast<std::uint32_t>(block.vocabulary.size());
+    }
+    scratch.terms.trim();
+    if (!sound) ids.resize(before), values.resize(before);
+    if (norm_ != Norm::none) divide_by_norm(std::span(values).subspan(before), scratch);
+    return sound;
+  }
+
+  // The same for a row of its own: ids and values are cleared first. Text with no known term gives an empty row.
+  [[nodiscard]] bool transform_one(std::string_view utf8, TextScratch& scratch, std::vector<std::uint32_t>& ids,
+                                   std::vector<float>& values) const {
+    ids.clear();
+    values.clear();
+    return append_one(utf8, scratch, ids, values);
+  }
+
+private:
+  static bool append_block(const Block& block, std::uint32_t first_column, std::string_view utf8, TextScratch& scratch,
+                           std::vector<std::uint32_t>& ids, std::vector<float>& values) {
+    scratch.found.clear();
+    detail::GroupedLookup lookup(block.vocabulary, scratch.found);
+    for_each_term(utf8, block.terms, scratch.terms, lookup);
+    if (!lookup.finish()) return false;
+    std::sort(scratch.found.begin(), scratch.found.end());
+    scratch.weights.clear();
+    for (auto at = scratch.found.begin(); at != scratch.found.end();) {
+      const auto next = std::find_if(at, scratch.found.end(), [&](std::uint32_t id) { return id != *at; });
+      const double weight = weigh(block, *at, next - at);
+      if (!std::isfinite(weight)) return false;
+      scratch.weights.push_back(weight);
+      ids.push_back(first_column + *at);
+      at = next;
+    }
+    const double norm = block.weigh.norm == Norm::none ? 0 : detail::norm_of(scratch.weights, block.weigh.norm);
+    for (const double w : scratch.weights) values.push_back(static_cast<float>(norm > 0 ? w / norm : w));
+    return true;
+  }
+
+  void divide_by_norm(std::span<float> values, TextScratch& scratch) const {
+    scratch.weights.assign(values.begin(), values.end());
+    const double norm = detail::norm_of(scratch.weights, norm_);
+    if (norm > 0)
+      for (float& v : values) v = static_cast<float>(static_cast<double>(v) / norm);
+  }
+
+  static double weigh(const Block& block, std::uint32_t id, std::ptrdiff_t count) noexcept {
+    double tf = block.weigh.binary ? 1.0 : static_cast<double>(count);
+    if (block.weigh.sublinear_tf && tf > 1) tf = 1.0 + std::log(tf);
+    return tf * block.vocabulary.idf(id);
+  }
+
+  std::vector<Block> blocks_;
+  Norm norm_;
+  std::size_t columns_ = 0;
+};
+
+} // namespace beamwood

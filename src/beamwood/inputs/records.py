@@ -1,0 +1,214 @@
+"""records.py — JSONL, CSV, TSV or Parquet in, texts with lists of label keys out, one at a time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from beamwood.errors import DataError, SettingsError
+from beamwood.inputs.sources import Source, format_of, name_of, opened
+
+Record = tuple[str, list[str]]
+_LONGEST_CELL = 2**31 - 1
+_ROWS_A_BATCH = 4096
+
+
+@dataclass(frozen=True)
+class Records:
+    """Texts and, for each, its label keys. `skipped` counts bad rows that were left out (skip_bad=True)."""
+
+    texts: list[str]
+    labels: list[list[str]]
+    skipped: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Columns:
+    """Where text and labels stand, and how several labels are written in one string."""
+
+    text: str
+    labels: str | None
+    separator: str | None
+
+    def record(self, row: Any) -> Record:
+        """Text and labels of one row (a mapping); raises ValueError that says what was found and wanted."""
+        return self._text(row.get(self.text)), self._keys(row.get(self.labels)) if self.labels else []
+
+    def _text(self, found: Any) -> str:
+        if not isinstance(found, str):
+            raise ValueError(f"found {found!r:.40} in {self.text!r}, wanted a string")
+        return found
+
+    def _keys(self, found: Any) -> list[str]:
+        if isinstance(found, str):
+            keys: list[Any] = [found] if self.separator is None else found.split(self.separator)
+            return (
+                [key.strip() for key in keys if key.strip()] if self.separator is not None else [k for k in keys if k]
+            )
+        if isinstance(found, (list, tuple, np.ndarray)):
+            return [self._key(key) for key in found]
+        return [self._key(found)]
+
+    def _key(self, found: Any) -> str:
+        if isinstance(found, (bool, np.bool_)) or not isinstance(found, (str, int, np.integer)) or found == "":
+            raise ValueError(f"found {found!r:.40} in {self.labels!r}, wanted label keys: a list, or one string")
+        return str(found)
+
+
+def read_records(
+    source: Source,
+    *,
+    format: str | None = None,
+    text: str = "text",
+    labels: str | None = "labels",
+    separator: str | None = None,
+    skip_bad: bool = False,
+) -> Records:
+    """Reads all texts and labels of a file into memory; the arguments are those of `iter_records`."""
+    skipped: list[str] = []
+    on_bad = skipped.append if skip_bad else None
+    rows = list(iter_records(source, format=format, text=text, labels=labels, separator=separator, on_bad=on_bad))
+    return Records([row[0] for row in rows], [row[1] for row in rows], len(skipped))
+
+
+def iter_records(
+    source: Source,
+    *,
+    format: str | None = None,
+    text: str = "text",
+    labels: str | None = "labels",
+    separator: str | None = None,
+    on_bad: Callable[[str], object] | None = None,
+) -> Iterator[Record]:
+    """Yields (text, label keys) row by row.
+
+    format:    "jsonl", "csv", "tsv" or "parquet"; None: by the file's name.
+    text, labels: the columns. labels=None: there are none, every list is empty.
+    separator: what stands between labels written in one string; None: a string is one label.
+    on_bad:    called with a message for every bad row, which is left out; None: the first is a DataError.
+    """
+    kind = format or format_of(source)
+    readers = {"jsonl": _jsonl, "csv": _csv(","), "tsv": _csv("\t"), "parquet": _parquet}
+    if kind not in readers:
+        raise SettingsError(f"format is {kind!r}; texts are read from {', '.join(readers)}")
+    if separator == "":
+        raise SettingsError("separator is empty; give the character between labels, or None if there is one label")
+    columns = _Columns(text=text, labels=labels, separator=separator)
+    name = name_of(source)
+    with opened(source) as stream:
+        for place, row in readers[kind](stream, columns, name):
+            try:
+                if isinstance(row, ValueError):
+                    raise row
+                record = columns.record(row)
+            except ValueError as error:
+                message = f"{name}, {place}: {error}"
+                if on_bad is None:
+                    raise DataError(f"{message}; correct the row or skip bad rows") from error
+                on_bad(message)
+            else:
+                yield record
+
+
+# A reader yields (where, row or what is wrong with it), so that one place decides what happens to bad rows.
+Found = Iterator[tuple[str, "dict[str, Any] | ValueError"]]
+
+
+def _jsonl(stream: BinaryIO, columns: _Columns, name: str) -> Found:
+    for number, line in enumerate(stream, start=1):
+        if line.strip():
+            yield f"line {number}", _json_row(line, columns)
+
+
+def _json_row(line: bytes, columns: _Columns) -> dict[str, Any] | ValueError:
+    try:
+        row = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        return ValueError(f"found bytes that are not UTF-8 at byte {error.start + 1}, wanted UTF-8")
+    except json.JSONDecodeError as error:
+        return ValueError(f"found {error.msg.lower()} at column {error.colno}, wanted one JSON object a line")
+    except RecursionError:
+        return ValueError("found JSON nested too deeply, wanted one flat object")
+    if not isinstance(row, dict):
+        return ValueError(f"found {row!r:.40}, wanted one JSON object a line")
+    missing = [key for key in (columns.text, columns.labels) if key is not None and key not in row]
+    if missing:
+        return ValueError(f"found no {missing[0]!r} among {sorted(row)!r:.80}, wanted it in every object")
+    return row
+
+
+def _csv(delimiter: str) -> Callable[[BinaryIO, _Columns, str], Found]:
+    def read(stream: BinaryIO, columns: _Columns, name: str) -> Found:
+        # The limit is the process's; only ever raised, so that a long text is not an error.
+        csv.field_size_limit(max(_LONGEST_CELL, csv.field_size_limit()))
+        reader = csv.reader(_decoded(stream), delimiter=delimiter)
+        header = next(reader, None)
+        if header is None:
+            raise DataError(f"{name}: the file is empty; wanted a first row with the names of the columns")
+        _require(columns, header, name)
+        while True:
+            start = reader.line_num + 1
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield f"line {start}", ValueError(f"found a row that cannot be read ({error}), wanted CSV")
+                continue
+            if row:
+                yield f"line {start}", _csv_row(row, header)
+
+    return read
+
+
+def _decoded(stream: BinaryIO) -> Iterator[str]:
+    """Lines as str; bytes that are not UTF-8 become lone surrogates, which `_csv_row` finds."""
+    for number, line in enumerate(stream):
+        yield line.decode("utf-8-sig" if number == 0 else "utf-8", "surrogateescape")
+
+
+def _csv_row(row: list[str], header: list[str]) -> dict[str, Any] | ValueError:
+    if len(row) != len(header):
+        return ValueError(f"found {len(row)} cells, wanted {len(header)} like the header")
+    if any("\udc80" <= c <= "\udcff" for cell in row if not cell.isascii() for c in cell):
+        return ValueError("found bytes that are not UTF-8, wanted UTF-8")
+    return dict(zip(header, row, strict=True))
+
+
+def _parquet(stream: BinaryIO, columns: _Columns, name: str) -> Found:
+    try:
+        import pyarrow as pa  # type: ignore[import-untyped, import-not-found, unused-ignore]
+        import pyarrow.parquet as pq  # type: ignore[import-untyped, import-not-found, unused-ignore]
+    except ImportError:
+        raise DataError("Parquet needs pyarrow; install it with: pip install 'beamwood[parquet]'") from None
+    try:
+        file = pq.ParquetFile(stream if _can_seek(stream) else io.BytesIO(stream.read()))
+        _require(columns, file.schema_arrow.names, name)
+        number = 0
+        wanted = [column for column in (columns.text, columns.labels) if column is not None]
+        for batch in file.iter_batches(batch_size=_ROWS_A_BATCH, columns=wanted):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"row {number}", row
+    except pa.ArrowException as error:
+        raise DataError(f"{name}: cannot be read as Parquet ({error}); write the file again") from error
+
+
+def _can_seek(stream: BinaryIO) -> bool:
+    return stream.seekable()
+
+
+def _require(columns: _Columns, header: list[str], name: str) -> None:
+    for column in (columns.text, columns.labels):
+        if column is not None and header.count(column) != 1:
+            found = "twice" if column in header else "nowhere"
+            raise DataError(
+                f"{name}: column {column!r} is {found} among {', '.join(map(repr, header))[:200]}; "
+                "say which columns hold the text and the labels"
+            )

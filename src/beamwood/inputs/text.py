@@ -1,0 +1,376 @@
+"""text.py — strings in, sparse float32 rows out: TF-IDF of words or runs of letters, blocks side by side.
+
+The words, weights and options are scikit-learn's (`TfidfVectorizer`), so a fitted one can be brought in with
+`TextFeatures.from_sklearn`. Loops are native; what is fitted is a handful of flat arrays, fit to be mapped.
+
+Words and lower case are those of the Unicode version in `_core.unicode_version`, the same on every Python, so
+that a model answers the same everywhere. A Python that knows a newer Unicode (3.11: 14.0, 3.12: 15.0,
+3.13: 15.1, 3.14: 16.0) takes characters that are new in it for letters where this module sees none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from beamwood import _core
+from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.inputs.arguments import workers as workers_of
+
+ARRAY_NAMES = ("terms", "offsets", "slots", "idf")
+_DTYPES = {"terms": np.uint8, "offsets": np.uint64, "slots": np.uint64, "idf": np.float64}
+_ANALYZERS = ("word", "char_wb", "space", "line")
+_NORMS = {None: 0, "l1": 1, "l2": 2}
+_TEXTS_A_CALL = 16_384
+_LONGEST_RUN = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextBlock:
+    """How one block of columns is made from a text. Names and defaults are those of `TfidfVectorizer`.
+
+    analyzer:     "word", or "char_wb": runs of letters inside words (split at white space, padded by one); or, for
+                  features made by libpecos, "space": words are what stands between ASCII spaces, and "line": runs of
+                  characters of the text as it stands.
+    ngram_range:  shortest and longest run, in words or letters.
+    single_letters: words of one letter count too (token_pattern r"(?u)\\b\\w+\\b").
+    min_df, max_df: keep terms in at least / at most so many texts (int), or that share of them (float).
+    max_features: keep this many of the most frequent terms.
+    binary:       count a term once a text.
+    sublinear_tf: 1 + log(count) instead of the count.
+    use_idf, smooth_idf: weigh by log(n / df) + 1, with one added to n and df when smooth.
+    norm:         each row is divided by its "l2" or "l1" norm; None leaves it.
+    max_tokens:   of "space" and "line": words or characters after so many are not looked at.
+    """
+
+    analyzer: str = "word"
+    ngram_range: tuple[int, int] = (1, 1)
+    lowercase: bool = True
+    single_letters: bool = False
+    min_df: int | float = 1
+    max_df: int | float = 1.0
+    max_features: int | None = None
+    binary: bool = False
+    sublinear_tf: bool = False
+    use_idf: bool = True
+    smooth_idf: bool = True
+    norm: str | None = "l2"
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot be meant."""
+        if self.analyzer not in _ANALYZERS:
+            raise SettingsError(f"analyzer is {self.analyzer!r}; choose {', '.join(map(repr, _ANALYZERS))}")
+        if self.analyzer in ("space", "line") and self.lowercase:
+            raise SettingsError(f'analyzer "{self.analyzer}" keeps letters as they are; give lowercase=False')
+        if self.norm not in _NORMS:
+            raise SettingsError(f'norm is {self.norm!r}; choose "l2", "l1" or None')
+        # Plain Python numbers are kept, so that the settings can be written as JSON.
+        object.__setattr__(self, "ngram_range", _checked_range(self.ngram_range))
+        for name in ("min_df", "max_df"):
+            object.__setattr__(self, name, _checked_df(name, getattr(self, name)))
+        if self.max_features is not None and not (_is_int(self.max_features) and self.max_features >= 1):
+            raise SettingsError(f"max_features is {self.max_features!r}; give a whole number from 1 on, or None")
+        object.__setattr__(self, "max_features", self.max_features and int(self.max_features))
+        if self.max_tokens is not None and not (_is_int(self.max_tokens) and 1 <= self.max_tokens < 2**32):
+            raise SettingsError(f"max_tokens is {self.max_tokens!r}; give a whole number from 1 on, or None")
+        if self.max_tokens is not None and self.analyzer not in ("space", "line"):
+            raise SettingsError('max_tokens goes with the analyzers "space" and "line"')
+        for name in ("lowercase", "single_letters", "binary", "sublinear_tf", "use_idf", "smooth_idf"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise SettingsError(f"{name} is {getattr(self, name)!r}; give True or False")
+            object.__setattr__(self, name, bool(getattr(self, name)))
+
+    def _term_rules(self) -> tuple[int, int, int, bool, int, int]:
+        letters = 1 if self.single_letters else 2
+        most = 2**32 - 1 if self.max_tokens is None else int(self.max_tokens)
+        return (_ANALYZERS.index(self.analyzer), *self.ngram_range, self.lowercase, letters, most)
+
+    def _weigh_rules(self) -> tuple[bool, bool, int]:
+        return (self.binary, self.sublinear_tf, _NORMS[self.norm])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextFeatures(TextBlock):
+    """How texts become features: one block described by the fields themselves, or several listed in `blocks`.
+
+    TextFeatures(ngram_range=(1, 2), min_df=2)
+    TextFeatures(blocks=(TextBlock(), TextBlock(analyzer="char_wb", ngram_range=(3, 5), min_df=3)))
+    """
+
+    blocks: tuple[TextBlock, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuses a mixture of the two ways to describe blocks."""
+        super().__post_init__()
+        object.__setattr__(self, "blocks", tuple(self.blocks))
+        if any(type(block) is not TextBlock for block in self.blocks):
+            raise SettingsError("blocks holds something that is not a TextBlock; write blocks=(TextBlock(…), …)")
+        if self.blocks and self.one_block() != TextBlock():
+            raise SettingsError("both blocks and fields of a single block were given; put the fields into a TextBlock")
+
+    def one_block(self) -> TextBlock:
+        """The block that the fields themselves describe."""
+        return TextBlock(**{field.name: getattr(self, field.name) for field in fields(TextBlock)})
+
+    def each(self) -> tuple[TextBlock, ...]:
+        """The blocks, left to right."""
+        return self.blocks or (self.one_block(),)
+
+    def fit(self, texts: Iterable[str], threads: int | None = None) -> FittedText:
+        """Learns vocabulary and weights from any iterable of str, read once, some thousands at a time."""
+        blocks = self.each()
+        counter = _core.TermCounter(tuple(block._term_rules() for block in blocks))
+        workers = workers_of(threads)
+        for first, part in _parts(texts):
+            _native_on_texts(counter.add, part, first, workers)
+        if counter.texts == 0:
+            raise DataError("there are no texts to fit on; give at least one")
+        arrays = tuple(_fit_block(counter, number, block) for number, block in enumerate(blocks))
+        return FittedText(blocks, arrays)
+
+    @staticmethod
+    def from_sklearn(vectorizer: Any) -> FittedText:
+        """Takes over a fitted TfidfVectorizer or CountVectorizer, or a FeatureUnion or list of them."""
+        from beamwood.interop.sklearn_text import read_blocks
+
+        pairs = read_blocks(vectorizer)
+        return FittedText(tuple(block for block, _ in pairs), tuple(arrays for _, arrays in pairs))
+
+
+class FittedText:
+    """Turns texts into rows; made by `TextFeatures.fit`. Never changes, and may be used from many threads."""
+
+    def __init__(
+        self,
+        blocks: tuple[TextBlock, ...],
+        arrays: tuple[dict[str, npt.NDArray[Any]], ...],
+        norm: str | None = None,
+    ) -> None:
+        """Takes blocks with their arrays (terms, offsets, slots, idf); reads none of the arrays' pages.
+
+        norm: what the whole row is divided by, once its blocks stand side by side: None, "l1" or "l2".
+        """
+        self._blocks = blocks
+        self._norm = norm
+        self._arrays = arrays
+        rows = zip(blocks, arrays, strict=True)
+        try:
+            self._vectorizer = _core.Vectorizer(
+                tuple((b._term_rules(), b._weigh_rules(), *(a[name] for name in ARRAY_NAMES)) for b, a in rows),
+                _NORMS[norm],
+            )
+        except ValueError as error:
+            raise FormatError(f"{error}; fit the text features again or restore the file from a copy") from error
+
+    @property
+    def vectorizer(self) -> Any:
+        """The native object, for native code that goes from text to answer in one call."""
+        return self._vectorizer
+
+    @property
+    def columns(self) -> int:
+        """How many features there are."""
+        return int(self._vectorizer.columns)
+
+    @property
+    def blocks(self) -> tuple[TextBlock, ...]:
+        """How the columns were made, left to right."""
+        return self._blocks
+
+    def __repr__(self) -> str:
+        """For people at a prompt."""
+        return f"FittedText(columns={self.columns:,}, blocks={len(self._blocks)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles (for worker processes) go through the plain arrays."""
+        return FittedText.from_arrays, (self.settings(), self.arrays())
+
+    def transform(self, texts: Iterable[str], threads: int | None = None) -> sp.csr_matrix:
+        """One row a text: csr float32 with rising ids. A text without a known term gives an empty row."""
+        workers = workers_of(threads)
+        parts = [_native_on_texts(self._vectorizer.transform, part, first, workers) for first, part in _parts(texts)]
+        lengths = _joined([part[0] for part in parts], np.int64)
+        indices = _joined([part[1] for part in parts], np.uint32).view(np.int32)
+        values = _joined([part[2] for part in parts], np.float32)
+        index = np.int32 if len(indices) < 2**31 else np.int64
+        indptr = np.zeros(len(lengths) + 1, dtype=index)
+        np.cumsum(lengths, out=indptr[1:])
+        rows = sp.csr_matrix(
+            (values, indices.astype(index, copy=False), indptr),
+            shape=(len(lengths), self.columns),
+            copy=False,
+        )
+        rows.has_sorted_indices = True
+        rows.has_canonical_format = True
+        return rows
+
+    def vocabulary(self) -> list[str]:
+        """The term of each column."""
+        terms: list[str] = []
+        for arrays in self._arrays:
+            blob, offsets = arrays["terms"].tobytes(), arrays["offsets"].tolist()
+            try:
+                terms += [blob[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets)]
+            except UnicodeDecodeError as error:
+                raise FormatError(
+                    f"the stored vocabulary is damaged ({error}); restore the file from a copy"
+                ) from error
+        return terms
+
+    def term(self, column: int) -> str:
+        """The term of one column."""
+        for arrays in self._arrays:
+            offsets = arrays["offsets"]
+            if column < len(offsets) - 1:
+                start, end = int(offsets[column]), int(offsets[column + 1])
+                return arrays["terms"][start:end].tobytes().decode("utf-8", "replace")
+            column -= len(offsets) - 1
+        raise FormatError(f"the model is damaged: it has no term {column}; restore the file from a copy")
+
+    def settings(self) -> dict[str, Any]:
+        """What `from_arrays` needs beside the arrays, fit for JSON."""
+        norm = {} if self._norm is None else {"norm": self._norm}
+        return {"unicode": _core.unicode_version, "blocks": [asdict(block) for block in self._blocks], **norm}
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All arrays by name: `<block>/terms`, `<block>/offsets`, `<block>/slots`, `<block>/idf`."""
+        return {f"{i}/{name}": arrays[name] for i, arrays in enumerate(self._arrays) for name in ARRAY_NAMES}
+
+    @staticmethod
+    def from_arrays(settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> FittedText:
+        """The inverse of `settings()` and `arrays()`. Arrays are used in place; mapped ones stay on disk."""
+        try:
+            blocks = tuple(_block_from(block) for block in settings["blocks"])
+            norm = settings.get("norm")
+            if norm not in _NORMS:
+                raise SettingsError(f"norm is {norm!r}")
+        except (KeyError, TypeError, SettingsError) as error:
+            raise FormatError(f"the text settings cannot be read: {error}; restore the file from a copy") from error
+        taken = []
+        for number in range(len(blocks)):
+            named = {name: arrays.get(f"{number}/{name}") for name in ARRAY_NAMES}
+            taken.append({name: _checked_array(f"{number}/{name}", name, array) for name, array in named.items()})
+        return FittedText(blocks, tuple(taken), norm)
+
+
+def pack_terms(terms: list[str], idf: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of one block from its terms in column order and their weights (none: all 1)."""
+    encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
+    offsets = np.zeros(len(terms) + 1, dtype=np.uint64)
+    np.cumsum([len(term) for term in encoded], out=offsets[1:])
+    blob = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+    return {"terms": blob, "offsets": offsets, "slots": _core.make_slots(blob, offsets), "idf": idf}
+
+
+def _fit_block(counter: Any, number: int, block: TextBlock) -> dict[str, npt.NDArray[Any]]:
+    """Chooses the terms of one block as scikit-learn does, and weighs them."""
+    count = counter.texts
+    fewest, most = (df if _is_int(df) else df * count for df in (block.min_df, block.max_df))
+    if most < fewest:
+        raise SettingsError(
+            f"max_df={block.max_df} is {most:g} texts, less than min_df={block.min_df} ({fewest:g} texts)"
+        )
+    terms, offsets, texts, places = counter.finish(number, float(fewest), float(most))
+    if block.max_features is not None and len(texts) > block.max_features:
+        # As in scikit-learn, so that ties fall as they do there: numpy's default sort, columns in term order.
+        keep = np.sort((-(texts if block.binary else places)).argsort()[: block.max_features])
+        terms, offsets = _taken(terms, offsets, keep)
+        texts = texts[keep]
+    if len(texts) == 0:
+        raise DataError(
+            f"no terms are left of {count:,} texts; lower min_df (now {block.min_df}), raise max_df "
+            f"(now {block.max_df}), or set single_letters=True if the words have one letter"
+        )
+    idf = np.empty(0, dtype=np.float64)
+    if block.use_idf:
+        smooth = int(block.smooth_idf)
+        idf = np.log((count + smooth) / (texts + smooth)) + 1.0
+    return {"terms": terms, "offsets": offsets, "slots": _core.make_slots(terms, offsets), "idf": idf}
+
+
+def _taken(
+    terms: npt.NDArray[np.uint8], offsets: npt.NDArray[np.uint64], keep: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
+    """The terms at rising positions `keep`, packed again."""
+    lengths = np.diff(offsets).astype(np.int64)
+    kept = np.zeros(len(lengths), dtype=bool)
+    kept[keep] = True
+    new_offsets = np.zeros(len(keep) + 1, dtype=np.uint64)
+    np.cumsum(lengths[keep], out=new_offsets[1:])
+    return np.ascontiguousarray(terms[np.repeat(kept, lengths)]), new_offsets
+
+
+def _parts(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """(number of the first text, lists of texts), so that an endless stream needs little memory."""
+    if isinstance(texts, (str, bytes)):
+        raise DataError("texts is one string; give a list of strings, like [text]")
+    rest, first = iter(texts), 0
+    while part := list(islice(rest, _TEXTS_A_CALL)):
+        yield first, part
+        first += len(part)
+
+
+def _native_on_texts(call: Any, part: list[str], first: int, workers: int) -> Any:
+    """Calls native code on some texts; a text that is no str is reported with its number."""
+    try:
+        return call(part, workers)
+    except TypeError:
+        for number, text in enumerate(part):
+            if not isinstance(text, str):
+                found = f"{type(text).__name__} ({text!r:.40})"
+                raise DataError(
+                    f"text {first + number} is a {found}; every text must be a str "
+                    "(decode bytes, fill missing texts with '')"
+                ) from None
+        raise
+
+
+def _joined(parts: list[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)
+
+
+def _block_from(settings: Mapping[str, Any]) -> TextBlock:
+    return TextBlock(**{**settings, "ngram_range": tuple(settings["ngram_range"])})
+
+
+def _checked_array(path: str, name: str, array: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    if array is None or array.dtype != _DTYPES[name] or array.ndim != 1 or not array.flags.c_contiguous:
+        found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+        raise FormatError(
+            f"array {path}: found {found}, wanted a contiguous list of {np.dtype(_DTYPES[name]).name}; "
+            "restore the file from a copy"
+        )
+    return array
+
+
+def _checked_range(ngram_range: Any) -> tuple[int, int]:
+    try:
+        low, high = ngram_range
+        if _is_int(low) and _is_int(high) and 1 <= low <= high <= _LONGEST_RUN:
+            return int(low), int(high)
+    except (TypeError, ValueError):
+        pass
+    raise SettingsError(
+        f"ngram_range is {ngram_range!r}; give (shortest, longest) with 1 <= shortest <= longest <= {_LONGEST_RUN}"
+    )
+
+
+def _checked_df(name: str, df: Any) -> int | float:
+    if _is_int(df) and df >= 1:
+        return int(df)
+    if isinstance(df, (float, np.floating)) and 0.0 <= df <= 1.0:
+        return float(df)
+    raise SettingsError(f"{name} is {df!r}; give a number of texts (int from 1 on) or a share of them (float in 0..1)")
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

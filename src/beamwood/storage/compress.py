@@ -1,0 +1,154 @@
+"""A model in, a smaller one and what that cost out: weights of 16 or 8 bits, fewer weights, or both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from beamwood.errors import DataError, SettingsError
+from beamwood.inputs.arguments import cores, positive
+from beamwood.storage.build import WEIGHTS, Sections, TreeSize, build_tree
+from beamwood.storage.layers import Layer
+
+if TYPE_CHECKING:
+    from beamwood.model import Model
+
+Array = npt.NDArray[Any]
+
+LARGEST_HALF = 65504.0
+RANKS = (1, 3, 5, 10)
+
+
+@dataclass(frozen=True)
+class Compression:
+    """What a compression changed. precision is in percent and is there when data was given to measure on."""
+
+    weights: str
+    bytes_before: int
+    bytes_after: int
+    nonzeros_before: int
+    nonzeros_after: int
+    largest_error: float  # of a weight that was kept
+    relative_error: float  # root of the mean square of errors over that of the weights
+    precision_before: dict[int, float] = field(default_factory=dict)
+    precision_after: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def precision_lost(self) -> dict[int, float]:
+        """Points of precision lost at each rank; below zero: won."""
+        return {rank: self.precision_before[rank] - self.precision_after[rank] for rank in self.precision_before}
+
+    def __str__(self) -> str:
+        share = self.bytes_after / max(1, self.bytes_before)
+        lines = [
+            f"weights    {self.weights}, {self.nonzeros_after:,} of {self.nonzeros_before:,} kept",
+            f"bytes      {self.bytes_before:,} → {self.bytes_after:,} ({share:.0%})",
+            f"error      {self.largest_error:.3g} at most, {self.relative_error:.2%} of the weights' size on average",
+        ]
+        lines += [
+            f"P@{rank:<8} {before:.2f} → {self.precision_after[rank]:.2f} ({self.precision_after[rank] - before:+.2f})"
+            for rank, before in self.precision_before.items()
+        ]
+        return "\n".join(lines)
+
+
+def compressed(
+    model: Model, weights: str, top: int | None, threshold: float | None, measure: tuple[Any, Any] | None
+) -> Model:
+    """The smaller model; its report is a Compression."""
+    from beamwood.model import Model
+
+    if weights not in WEIGHTS:
+        raise SettingsError(f"weights={weights!r} is not known. Use {', '.join(map(repr, WEIGHTS))}.")
+    top = None if top is None else positive(top, "top")
+    if threshold is not None and not 0 <= threshold < np.inf:
+        raise SettingsError(
+            f"threshold={threshold!r} is not a size. Give a number from 0 on: smaller weights are dropped."
+        )
+    if measure is not None and (not isinstance(measure, tuple | list) or len(measure) != 2):
+        raise SettingsError("measure is a pair of matrices: queries and their true labels, measure=(X, Y).")
+    shape = model._shape
+    if shape.weights != "f32":
+        raise SettingsError(f"This model has {shape.weights} weights already. Compress the one it was made from.")
+    sections: Sections = {n: a for n, a in model._sections.items() if not n.startswith("tree")}
+    sizes: list[TreeSize] = []
+    kept: list[list[Layer]] = []
+    for tree in range(len(shape.trees)):
+        layers = [pruned(layer, top, threshold) for layer in model.layers(tree)]
+        if weights == "f16":
+            check_halves(layers)
+        arrays, size, _ = build_tree(layers, tree, shape.features, cores(), weights)
+        sections |= arrays
+        sizes.append(size)
+        kept.append(layers)
+    small = Model(replace(shape, trees=tuple(sizes), weights=weights), sections, model._engine)
+    small.report = report_of(model, small, kept, measure)
+    return small
+
+
+def pruned(layer: Layer, top: int | None, threshold: float | None) -> Layer:
+    """The same layer with the largest `top` weights of each node, and none smaller than the threshold."""
+    if top is None and threshold is None:
+        return layer
+    columns = sp.csc_array(layer.weights)
+    size = np.abs(columns.data)
+    column = np.repeat(np.arange(columns.shape[1]), np.diff(columns.indptr))
+    keep = np.ones(len(size), bool) if threshold is None else size >= threshold
+    if top is not None:
+        order = np.lexsort((columns.indices, -size, column))  # of equal weights the first features
+        rank = np.empty(len(size), np.int64)
+        rank[order] = np.arange(len(size)) - columns.indptr[:-1].astype(np.int64)[column[order]]
+        keep &= rank < top
+    start = np.concatenate([[0], np.cumsum(keep)])[columns.indptr]
+    fewer = sp.csc_array((columns.data[keep], columns.indices[keep], start), shape=columns.shape)
+    return replace(layer, weights=fewer)
+
+
+def check_halves(layers: list[Layer]) -> None:
+    """Whether 16 bits can hold these weights."""
+    largest = max((float(np.abs(layer.weights.data).max()) for layer in layers if layer.weights.nnz), default=0.0)
+    if largest > LARGEST_HALF:
+        raise SettingsError(
+            f"The model has a weight of size {largest:.3g}; f16 reaches {LARGEST_HALF:,.0f}. Use weights='u8', or "
+            "scale the model's weights down."
+        )
+
+
+def report_of(model: Model, small: Model, kept: list[list[Layer]], measure: tuple[Any, Any] | None) -> Compression:
+    """What was lost between two models; kept: the weights that the small one was made from."""
+    largest, squares, whole = 0.0, 0.0, 0.0
+    for tree, layers in enumerate(kept):
+        for before, after in zip(layers, small.layers(tree), strict=True):
+            old = sp.csc_array(before.weights).data.astype(np.float64)
+            error = after.weights.data - old
+            largest = max(largest, float(np.abs(error).max(initial=0.0)))
+            squares, whole = squares + float(error @ error), whole + float(old @ old)
+    one, other = model.info(), small.info()
+    precision = [{}, {}] if measure is None else [precision_of(each, *measure) for each in (model, small)]
+    return Compression(
+        small._shape.weights,
+        one["bytes_of_weights"],
+        other["bytes_of_weights"],
+        one["nonzeros"],
+        other["nonzeros"],
+        largest,
+        float(np.sqrt(squares / whole)) if whole else 0.0,
+        *precision,
+    )
+
+
+def precision_of(model: Model, X: Any, Y: Any) -> dict[int, float]:
+    """Precision at each rank, in percent, with the usual beam."""
+    from beamwood.metrics import evaluate
+
+    if getattr(Y, "shape", (0, 0))[1] != model.n_labels:
+        raise DataError(
+            f"Labels to measure on have shape {getattr(Y, 'shape', None)}, the model has {model.n_labels:,} labels. "
+            "A row for each query and a column for each label is wanted."
+        )
+    found = evaluate(model.topk(X, k=max(RANKS), beam=max(RANKS), threads=cores()), Y, at=RANKS)
+    return {rank: 100 * float(found.precision[rank]) for rank in RANKS}

@@ -1,0 +1,87 @@
+"""A model's numbers in, their description in its file out; and back. Arrays are read with these numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from beamwood.errors import FormatError
+from beamwood.storage.activations import Activation
+from beamwood.storage.build import WEIGHTS, TreeSize
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The numbers that a model's arrays are read with. Saved in its file."""
+
+    features: int
+    labels: int
+    activation: Activation
+    trees: tuple[TreeSize, ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    text: dict[str, Any] | None = None  # how texts become features; the vocabulary is among the arrays
+    weights: str = "f32"  # how they are stored, one of build.WEIGHTS
+    unit_rows: bool = False  # rows are divided by their length before anything else
+
+    def describe(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "features": self.features,
+            "labels": self.labels,
+            "activation": self.activation.name,
+            "path": self.activation.path,
+            "discount": self.activation.discount,
+            "unit_rows": self.unit_rows,
+            "trees": [{"nodes": list(tree.nodes), "nonzeros": list(tree.nonzeros)} for tree in self.trees],
+            "settings": self.settings,
+            "text": self.text,
+            **({} if self.weights == "f32" else {"weights": self.weights}),
+        }
+
+    def requires(self) -> list[str]:
+        """What a reader of the file must know beyond the layout: a model that uses none of it needs nothing new."""
+        used = {
+            "compact-1": self.weights != "f32",  # weights of 16 or 8 bits
+            "discount-1": self.activation.discount != 1,
+            "unit-rows-1": self.unit_rows,
+        }
+        return [feature for feature, here in used.items() if here]
+
+    @classmethod
+    def read(cls, meta: dict[str, Any]) -> Shape:
+        """From the description in a file, which may be damaged."""
+        try:
+            model = meta["model"]
+            trees = tuple(
+                TreeSize(tuple(map(_count, t["nodes"])), tuple(map(_count, t["nonzeros"]))) for t in model["trees"]
+            )
+            activation = Activation.parse(model["activation"], model["path"], _real(model.get("discount", 1.0)))
+            shape = cls(
+                _count(model["features"]),
+                _count(model["labels"]),
+                activation,
+                trees,
+                dict(model["settings"]),
+                model["text"],
+                WEIGHTS[WEIGHTS.index(model.get("weights", "f32"))],
+                model.get("unit_rows") is True,
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
+        if not trees or not all(tree.nodes for tree in trees):
+            raise FormatError(
+                "The model's description is damaged (a tree without layers). Get a fresh copy of the file."
+            )
+        return shape
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{value!r} is not a number")
+    return float(value)
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**32:
+        raise ValueError(f"{value!r} is not a count")
+    return value

@@ -1,0 +1,342 @@
+"""train.py — (X, Y) in, a ranking model out: check the data, describe labels, grow trees, learn weights."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from beamwood.errors import DataError, SettingsError
+from beamwood.inputs.arguments import workers
+from beamwood.inputs.label_table import LabelTable
+from beamwood.inputs.text import TextFeatures
+from beamwood.model import Model
+from beamwood.storage.layers import Layer
+from beamwood.training.memory import available_bytes, estimated_bytes, refuse_if_too_big
+from beamwood.training.problem import Problem, checked_problem
+from beamwood.training.progress import Progress, Update, progress_for
+from beamwood.training.report import Report, Stopwatch, peak_bytes, version
+from beamwood.training.settings import Settings, settings_for
+from beamwood.training.weights import Ints, Match, Shape, layer_weights
+
+_NO_SETTINGS = ("row_weights", "label_features", "negatives_matrix", "max_memory")  # other arguments of train
+_TOLD = 4096  # texts between two words of progress
+_NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
+
+
+def train(
+    X: Any,
+    Y: Any,
+    preset: str = "balanced",
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | Progress = True,
+    row_weights: Any = None,
+    label_features: Any = None,
+    negatives_matrix: Any = None,
+    names: Sequence[str] | None = None,
+    keys: Sequence[str] | None = None,
+    max_memory: int | None = None,
+    **settings: Any,
+) -> Model:
+    """Trains a model that ranks labels for sparse rows.
+
+    Any field of `Settings` can be given as a keyword and wins over the preset. The result depends on the data, the
+    settings and the seed, not on the number of threads.
+
+    X:                rows x features, anything scipy can make CSR of.
+    Y:                rows x labels; a value says how much that label matters for that row, 1 is usual.
+    preset:           "fast", "balanced" or "best".
+    seed:             what randomness starts from.
+    threads:          how many to use; None: all cores.
+    progress:         show a progress bar.
+    row_weights:      how much whole rows matter, one number a row.
+    label_features:   rows that describe the labels themselves; they are then clustered by these too.
+    negatives_matrix: rows x labels that a row must learn to tell from its own, for negatives="user".
+    names, keys:      what people read for each label, and the unique string that names it (default: the name).
+    max_memory:       bytes that training may take; None: what the machine has free.
+    """
+    if label_features is not None:
+        settings.setdefault("vectors", "pifa+features")
+    chosen = settings_for(preset, **settings)
+    threads, seed = workers(threads), _checked_seed(seed)
+    problem = checked_problem(
+        X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
+    )
+    _check_fit(problem, chosen)
+    needed = estimated_bytes(problem, chosen, threads)
+    refuse_if_too_big(needed, available_bytes() if max_memory is None else max_memory, chosen)
+    _warn_of_labels_without_rows(problem)
+    given = problem
+    if chosen.unit_rows:
+        problem = problem.with_unit_rows()
+
+    watch = progress if isinstance(progress, Stopwatch) else Stopwatch(progress_for(progress))
+    members = list(_members(problem, chosen, seed, threads, watch, names, keys))
+    model = members[0] if len(members) == 1 else Model.from_trees(members)
+    if problem is not given:
+        model = model.with_unit_rows()
+    model = model.with_rows_of_label(problem.rows_of_label)
+    model.report = _report(problem, chosen, seed, threads, watch, members, needed)
+    return model
+
+
+def train_text(
+    texts: Sequence[str],
+    labels: Sequence[Iterable[str]],
+    text: TextFeatures | None = None,
+    *,
+    preset: str = "balanced",
+    names: Mapping[str, str] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | Progress = True,
+    **settings: Any,
+) -> Model:
+    """Trains a model that ranks labels for texts. It then answers `model.search("some text")`.
+
+    The text features become part of the model. What is not listed here is as in `train`.
+
+    texts:  the texts to learn from.
+    labels: for each text a list of label keys.
+    text:   how texts become features; None: single words, weighed by TF-IDF.
+    names:  what people read for a key, where that is not the key itself.
+    """
+    if len(texts) != len(labels):
+        raise DataError(f"there are {len(texts):,} texts and {len(labels):,} lists of labels; give one list a text")
+    settings_for(preset, **{name: value for name, value in settings.items() if name not in _NO_SETTINGS})  # before work
+    table = LabelTable.from_labels(labels)
+    if names:
+        table = table.with_names(names)
+    watch = Stopwatch(progress_for(progress))
+    with watch.stage("text features", len(texts)) as update:
+        fitted = (text or TextFeatures()).fit(_told(texts, update, 0.0), threads=threads)
+        X = fitted.transform(_told(texts, update, 0.5), threads=threads)
+    model = train(
+        X,
+        table.matrix(labels),
+        preset,
+        seed=seed,
+        threads=threads,
+        progress=watch,
+        keys=table.keys,
+        names=table.names if names else None,
+        **settings,
+    )
+    return model.with_text(fitted)
+
+
+def _told(texts: Sequence[str], update: Update, begin: float) -> Iterator[str]:
+    """The texts one by one, telling how far it is: each of two passes is half of the way."""
+    if isinstance(texts, (str, bytes)):
+        raise DataError("texts is one string; give a list of strings, like [text]")
+    for number, text in enumerate(texts):
+        if number % _TOLD == 0:
+            update(begin + 0.5 * number / len(texts))
+        yield text
+
+
+def train_layers(
+    X: Any,
+    Y: Any,
+    tree: Shape,
+    settings: Settings | None = None,
+    *,
+    seed: int = 0,
+    threads: int = 1,
+    row_weights: Any = None,
+    negatives_matrix: Any = None,
+    match: Match | None = None,
+) -> list[Layer]:
+    """The weights alone, for a tree that you have: a list of (parent, label or None), top to bottom."""
+    problem = checked_problem(X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix)
+    chosen = settings if settings is not None else settings_for("fast")
+    _check_fit(problem, chosen)
+    matcher = match if match is not None else _matcher(problem, chosen, threads)
+    return list(layer_weights(problem, tree, chosen, seed=seed, threads=threads, match=matcher))
+
+
+def _members(
+    problem: Problem,
+    settings: Settings,
+    seed: int,
+    threads: int,
+    watch: Stopwatch,
+    names: Sequence[str] | None,
+    keys: Sequence[str] | None,
+) -> Iterator[Model]:
+    """One model a tree."""
+    for tree, (shape, tree_seed) in enumerate(_grown(problem, settings, seed, threads, watch)):
+        layers = _tree_layers(problem, shape, settings, seed=tree_seed, threads=threads, watch=watch, tree=tree)
+        with watch.stage(_of("model", tree, settings.trees), problem.rows):
+            yield _model(layers, settings, names, keys)
+
+
+def _report(
+    problem: Problem,
+    settings: Settings,
+    seed: int,
+    threads: int,
+    watch: Stopwatch,
+    members: Sequence[Model],
+    needed: int,
+) -> Report:
+    """How the training went."""
+    return Report(
+        version=version(),
+        seed=seed,
+        threads=threads,
+        rows=problem.rows,
+        features=problem.features,
+        labels=problem.labels,
+        labels_without_rows=problem.labels_without_rows,
+        seconds=tuple(watch.seconds),
+        nonzeros=tuple(tree.nonzeros for member in members for tree in member._shape.trees),
+        estimated_bytes=needed,
+        peak_bytes=peak_bytes(),
+        settings=settings.to_dict(),
+    )
+
+
+def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch) -> list[tuple[Shape, int]]:
+    """The shapes of all trees, each with the seed that it and its weights are made from."""
+    from beamwood.training.label_vectors import label_vectors
+    from beamwood.training.tree import grow
+
+    with watch.stage("label vectors", problem.rows):
+        vectors = label_vectors(
+            problem.X,
+            problem.Y,
+            kind=settings.vectors,
+            label_features=problem.label_features,
+            threads=threads,
+            interrupted=_never,
+        )
+    kind, parents = (settings.tree, None) if isinstance(settings.tree, str) else ("given", settings.tree)
+    grown: list[tuple[Shape, int]] = []
+    for tree in range(settings.trees):
+        tree_seed = seed + tree * _NEXT_TREE
+        with watch.stage(_of("tree", tree, settings.trees), problem.labels):
+            shape = grow(
+                vectors,
+                kind=kind,
+                parents=parents,
+                branching=settings.branching,
+                max_leaf=settings.max_leaf,
+                max_depth=settings.max_depth or None,
+                seed=tree_seed,
+                threads=threads,
+                frequency=problem.rows_of_label,
+                interrupted=_never,
+            )
+        grown.append((shape, tree_seed))
+    return grown
+
+
+def _tree_layers(
+    problem: Problem,
+    shape: Shape,
+    settings: Settings,
+    *,
+    seed: int,
+    threads: int,
+    watch: Stopwatch,
+    tree: int,
+) -> list[Layer]:
+    """The layers of one tree, each a stage of its own."""
+    layers: list[Layer] = []
+    updates: list[Update] = []
+    learned = layer_weights(
+        problem,
+        shape,
+        settings,
+        seed=seed,
+        threads=threads,
+        match=_matcher(problem, settings, threads),
+        watch=lambda depth: updates[depth],
+    )
+    for depth in range(len(shape)):
+        name = f"{_of('weights', tree, settings.trees)}, layer {depth + 1}/{len(shape)}"
+        with watch.stage(name, problem.rows) as update:
+            updates.append(update)
+            layers.append(next(learned))
+    return layers
+
+
+def _matcher(problem: Problem, settings: Settings, threads: int) -> Match | None:
+    """Beam search with the layers so far, for matcher-aware negatives."""
+    if "man" not in settings.negatives:
+        return None
+
+    def match(trained: Sequence[Layer]) -> Ints:
+        last = len(trained[-1].parent)
+        layers = [*_leaves_numbered_from(last, trained[:-1]), _bare(trained[-1], np.arange(last))]
+        model = Model.from_layers(layers, activation=settings.activation)
+        k = min(2 * settings.beam, last)
+        found, _ = model.topk(problem.X, k=k, beam=settings.beam, threads=threads)
+        found = np.where(found < last, found, -1)
+        return np.take_along_axis(found, np.argsort(found < 0, axis=1, kind="stable"), axis=1)[:, : settings.beam]
+
+    return match
+
+
+def _bare(layer: Layer, label: Ints) -> Layer:
+    return Layer(layer.weights, layer.parent, layer.bias, label)
+
+
+def _leaves_numbered_from(first: int, layers: Sequence[Layer]) -> list[Layer]:
+    """Leaves above the last layer get the numbers behind its nodes, without a gap, so that answers tell them apart."""
+    numbered: list[Layer] = []
+    for layer in layers:
+        if layer.label is None:
+            numbered.append(layer)
+            continue
+        leaf = np.asarray(layer.label) >= 0
+        numbered.append(_bare(layer, np.where(leaf, first + np.cumsum(leaf) - 1, -1)))
+        first += int(leaf.sum())
+    return numbered
+
+
+def _model(layers: list[Layer], settings: Settings, names: Sequence[str] | None, keys: Sequence[str] | None) -> Model:
+    return Model.from_layers(
+        layers, activation=settings.activation, names=names, keys=keys, settings=settings.to_dict()
+    )
+
+
+def _never() -> bool:
+    """Asked by native stages now and then: entering Python lets a pending Ctrl-C raise."""
+    return False
+
+
+def _of(stage: str, tree: int, trees: int) -> str:
+    return stage if trees == 1 else f"{stage} {tree + 1}/{trees}"
+
+
+def _checked_seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
+        raise SettingsError(f"seed={seed!r}: wanted a whole number from 0 to 2^32 - 1")
+    return int(seed)
+
+
+def _check_fit(problem: Problem, settings: Settings) -> None:
+    if settings.negatives == "user" and problem.negatives is None:
+        raise SettingsError("negatives='user' without a matrix: pass negatives_matrix (rows x labels), or use 'tfn'")
+    if settings.negatives != "user" and problem.negatives is not None:
+        raise SettingsError(f"negatives_matrix is not used by negatives={settings.negatives!r}: set negatives='user'")
+    if (settings.vectors == "pifa") != (problem.label_features is None):
+        found = "without" if problem.label_features is None else "with"
+        raise SettingsError(
+            f"vectors={settings.vectors!r} {found} label_features: 'features' and 'pifa+features' need them, "
+            "'pifa' does not read them"
+        )
+    if settings.tree == "given":
+        raise SettingsError("tree='given' only names a tree in a saved model: pass its parent list as tree")
+
+
+def _warn_of_labels_without_rows(problem: Problem) -> None:
+    without = problem.labels_without_rows
+    if without:
+        warnings.warn(f"{without} of {problem.labels} labels have no row: they stay and rank last", stacklevel=3)

@@ -1,0 +1,199 @@
+"""weights.py — a checked problem and a tree's shape in, the tree's layers with learned weights out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from beamwood import _core
+from beamwood.errors import SettingsError
+from beamwood.storage.layers import Layer
+from beamwood.training.problem import Problem
+from beamwood.training.settings import LOSSES, Settings
+
+Ints = npt.NDArray[np.int64]
+# Layers from the top: the parent of each node, and the label of each leaf (None: as Layer.label says).
+Shape = Sequence[tuple[Ints, "Ints | None"]]
+Watch = Callable[[float], None]
+# The nodes of the last layer so far that each row's beam search keeps: rows x beam, -1 where there is none.
+Match = Callable[[Sequence[Layer]], Ints]
+_FEW_ROWS = 4  # a label: up to here "auto" makes every mistake count in full
+
+
+def layer_weights(
+    problem: Problem,
+    shape: Shape,
+    settings: Settings,
+    *,
+    seed: int,
+    threads: int,
+    match: Match | None = None,
+    watch: Callable[[int], Watch] | None = None,
+) -> Iterator[Layer]:
+    """Learns layer after layer from the top; `match` finds matcher-aware negatives, `watch` looks on."""
+    reaching = Columns.whole(problem.rows)
+    trained: list[Layer] = []
+    for depth, ((parent, label), ancestor) in enumerate(zip(shape, ancestors(shape, problem.labels), strict=True)):
+        positives = Columns.below(problem.Y, ancestor, len(parent))
+        if depth and settings.negatives in ("man", "tfn+man"):
+            if match is None:
+                raise SettingsError(f"negatives={settings.negatives!r} needs a matcher: call train, or pass `match`")
+            found = Columns.of_matches(match(trained), reaching.count)
+            reaching = found if settings.negatives == "man" else reaching | found
+        weights, bias = _learn(
+            problem,
+            reaching,
+            positives,
+            parent,
+            settings,
+            seed=seed * 64 + depth,
+            threads=threads,
+            watch=watch and watch(depth),
+        )
+        trained.append(Layer(weights, parent, bias, label))
+        yield trained[-1]
+        reaching = positives
+        if problem.negatives is not None and settings.negatives == "user":
+            reaching = positives | Columns.below(problem.negatives, ancestor, len(parent))
+
+
+def cost_of_mistakes(problem: Problem, settings: Settings) -> float:
+    """The number that `C` is or stands for."""
+    if settings.C != "auto":
+        return float(settings.C)
+    return float(min(1.0, (_FEW_ROWS / problem.rows_a_label) ** 0.25))
+
+
+def ancestors(shape: Shape, labels: int) -> list[Ints]:
+    """For each layer, the node that each label lies under or is; -1 for labels whose leaf lies above it."""
+    under: list[Ints] = []
+    node = np.full(labels, -1, dtype=np.int64)
+    below: Ints | None = None
+    for depth in reversed(range(len(shape))):
+        parent, label = shape[depth]
+        node = np.where(node >= 0, below[node] if below is not None else -1, -1)
+        if label is None and depth == len(shape) - 1:
+            node[: len(parent)] = np.arange(len(parent))
+        elif label is not None:
+            leaf = np.flatnonzero(label >= 0)
+            node[label[leaf]] = leaf
+        under.append(node)
+        below = np.asarray(parent, dtype=np.int64)
+    return under[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A sparse matrix by columns: the rows of each node, rising, and what each row counts (empty: 1)."""
+
+    start: Ints
+    row: npt.NDArray[np.int32]
+    value: npt.NDArray[np.float32]
+    rows: int
+
+    @property
+    def count(self) -> int:
+        return len(self.start) - 1
+
+    @classmethod
+    def whole(cls, rows: int) -> Columns:
+        """One column that holds every row: all rows reach the root."""
+        everything = np.arange(rows, dtype=np.int32)
+        return cls(np.array([0, rows], dtype=np.int64), everything, np.empty(0, np.float32), rows)
+
+    @classmethod
+    def below(cls, Y: Any, ancestor: Ints, nodes: int) -> Columns:
+        """The rows that have a label under each node; a row counts as much as the largest of those labels."""
+        node = ancestor[Y.indices]
+        if (node < 0).any():
+            kept = np.concatenate([[0], np.cumsum(node >= 0)])
+            indptr, value, node = kept[Y.indptr], Y.data[node >= 0], node[node >= 0]
+        else:
+            indptr, value = Y.indptr, Y.data
+        lifted = sp.csr_matrix((value, node, indptr), shape=(Y.shape[0], nodes)).tocsc()
+        return cls._merged(lifted)
+
+    @classmethod
+    def of_matches(cls, found: Ints, nodes: int) -> Columns:
+        """The rows whose beam holds each node."""
+        rows = len(found)
+        at = found >= 0
+        indptr = np.concatenate([[0], np.cumsum(at.sum(axis=1))])
+        ones = np.ones(int(indptr[-1]), dtype=np.float32)
+        return cls._merged(sp.csr_matrix((ones, found[at], indptr), shape=(rows, nodes)).tocsc())
+
+    def __or__(self, other: Columns) -> Columns:
+        both = [
+            sp.csc_matrix((np.ones(len(c.row), np.float32), c.row, c.start), shape=(c.rows, c.count))
+            for c in (self, other)
+        ]
+        union = (both[0] + both[1]).tocsc()
+        union.sort_indices()
+        union.data[:] = 1
+        return self._merged(union)
+
+    @classmethod
+    def _merged(cls, csc: Any) -> Columns:
+        """Rows that occur twice in a column (two labels under one node) become one, with the larger value."""
+        counts = np.diff(csc.indptr)
+        fresh = np.ones(csc.nnz, dtype=bool)
+        fresh[1:] = csc.indices[1:] != csc.indices[:-1]
+        fresh[csc.indptr[:-1][counts > 0]] = True
+        first = np.flatnonzero(fresh)
+        start = np.concatenate([[0], np.cumsum(fresh)])[csc.indptr].astype(np.int64)
+        if len(csc.data) == 0 or (csc.data == 1).all():
+            value = np.empty(0, np.float32)
+        else:
+            value = np.maximum.reduceat(csc.data, first).astype(np.float32)
+        return cls(start, csc.indices[first].astype(np.int32, copy=False), value, csc.shape[0])
+
+
+def _learn(
+    problem: Problem,
+    reaching: Columns,
+    positives: Columns,
+    parent: Ints,
+    settings: Settings,
+    *,
+    seed: int,
+    threads: int,
+    watch: Watch | None,
+) -> tuple[Any, npt.NDArray[np.float32]]:
+    """The weights and biases of one layer."""
+    nodes = len(parent)
+    counts = np.bincount(parent, minlength=reaching.count)
+    none = np.empty(0, dtype=np.float32)
+    learned = _core.train_layer(
+        x_start=problem.X.indptr.astype(np.int64, copy=False),
+        x_index=problem.X.indices.astype(np.int32, copy=False),
+        x_value=problem.X.data,
+        features=problem.features,
+        reach_start=reaching.start,
+        reach_row=reaching.row,
+        positive_start=positives.start,
+        positive_row=positives.row,
+        positive_value=positives.value,
+        child_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        child=np.lexsort((-np.diff(positives.start), parent)).astype(np.int64),  # like sizes learn side by side
+        row_weight=none if problem.row_weights is None else problem.row_weights,
+        loss=LOSSES.index(settings.loss),
+        C=cost_of_mistakes(problem, settings),
+        rare_weight=settings.rare_weight,
+        eps=settings.eps,
+        max_iter=settings.max_iter,
+        bias=settings.bias,
+        prune=settings.prune,
+        top_weights=settings.top_weights,
+        seed=seed % 2**64,
+        threads=threads,
+        watch=watch,
+    )
+    start, bias = np.empty(nodes + 1, np.int64), np.empty(nodes, np.float32)
+    index, value = np.empty(len(learned), np.int32), np.empty(len(learned), np.float32)
+    learned.take(start, index, value, bias)
+    return sp.csc_matrix((value, index, start), shape=(problem.features, nodes)), bias

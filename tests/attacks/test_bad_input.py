@@ -1,0 +1,294 @@
+"""What people get wrong, one line each: an error of ours that says what was found, what was wanted and what to do."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import laws
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from safetensors.numpy import save_file
+from support.models import small_model, small_queries, sparse, two_layers
+
+import beamwood as bw
+
+Change = Callable[[Any], Any]
+
+
+def edited(X: Any, field: str, change: Change) -> Any:
+    """A matrix with one of its arrays replaced behind scipy's back."""
+    X = X.copy()
+    setattr(X, field, change(getattr(X, field)))
+    return X
+
+
+def with_value(value: float, dtype: Any = np.float32) -> Any:
+    """Queries with one odd value."""
+    X = small_queries().astype(dtype)
+    X.data[5] = value
+    return X
+
+
+def put(at: int, value: float) -> Change:
+    """Replaces one entry of an array."""
+
+    def change(array: Any) -> Any:
+        array = array.copy()
+        array[at] = value
+        return array
+
+    return change
+
+
+def wild_coo() -> Any:
+    """Coordinates changed after scipy looked at them."""
+    X = small_queries().tocoo()
+    X.coords[1][3] = 10**8
+    return X
+
+
+QUERIES: dict[str, tuple[Callable[[], Any], str]] = {
+    "too many columns": (lambda: sparse(3, 51, 0.5, 0), r"51 columns, but the model has 50 features. Make it with"),
+    "too few columns": (lambda: sparse(3, 49, 0.5, 0), r"49 columns, but the model has 50 features. Make it with"),
+    "a vector of the wrong length": (lambda: np.ones(51), r"51 columns, but the model has 50 features"),
+    "three dimensions": (lambda: np.ones((1, 1, 50)), r"3 dimensions. A scipy sparse matrix or a real array .* wanted"),
+    "a number": (lambda: 7.0, r"0 dimensions. A scipy sparse matrix or a real array .* is wanted"),
+    "complex values": (lambda: small_queries().astype(complex), r"complex128. Real numbers are wanted: convert"),
+    "dense complex values": (lambda: np.ones((1, 50), complex), r"complex128.* is wanted"),
+    "objects": (lambda: np.array([[None] * 50]), r"object.* A scipy sparse matrix or a real array .* is wanted"),
+    "strings": (lambda: [["a"] * 50], r"<U1.* is wanted"),
+    "ragged lists": (lambda: [[1.0] * 50, [1.0]], r"is wanted"),
+    "None": (lambda: None, r"NoneType.* is wanted"),
+    "overflow": (lambda: with_value(1e39, np.float64), r"1e\+39.*, which float32 cannot hold. Scale the values down"),
+    "dense overflow": (lambda: np.full((1, 50), -1e39), r"-1e\+39.*, which float32 cannot hold. Scale"),
+    "NaN": (lambda: with_value(np.nan), r"holds nan in row \d+, column \d+. Finite numbers are wanted: look for"),
+    "infinity": (lambda: with_value(np.inf), r"holds inf in row \d+, column \d+. Finite numbers are wanted: look for"),
+    "float64 NaN": (lambda: with_value(np.nan, np.float64), r"holds nan in row"),
+    "dense NaN": (lambda: np.full((2, 50), np.nan), r"holds nan in row 0, column 0"),
+    "an index too large": (
+        lambda: edited(small_queries(), "indices", put(3, 50)),
+        r"id 50, but only 50 .*0 to 49.*anew",
+    ),
+    "an index below zero": (
+        lambda: edited(small_queries(), "indices", put(3, -1)),
+        r"id -1, but only 50 .*Build it anew",
+    ),
+    "offsets that fall": (lambda: edited(small_queries(), "indptr", put(2, 9999)), r"not a valid CSR.*Build it anew"),
+    "negative offsets": (lambda: edited(small_queries(), "indptr", put(1, -5)), r"not a valid CSR.*Build it anew"),
+    "too few values": (lambda: edited(small_queries(), "data", lambda a: a[:-1]), r"not a valid CSR.*Build it anew"),
+    "too few ids": (lambda: edited(small_queries(), "indices", lambda a: a[:-1]), r"not a valid CSR.*Build it anew"),
+    "no offsets": (lambda: edited(small_queries(), "indptr", lambda a: a[:0]), r"not a valid CSR.*Build it anew"),
+    "a wild CSC": (lambda: edited(small_queries().tocsc(), "indices", put(3, 10**8)), r"id 100000000.*Build it anew"),
+    "a wild COO": (wild_coo, r"id 100000000.*Build it anew"),
+    "a wild row": (
+        lambda: edited(sp.csr_array(np.ones(50, np.float32)), "indices", put(0, 10**8)),
+        r"id 100000000.*Build it anew",
+    ),
+    "ids that are no integers": (lambda: edited(small_queries(), "indices", lambda a: a + 0.5), r"anew"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*array has non-integer dtype")
+@pytest.mark.parametrize("case", QUERIES)
+def test_bad_queries_are_a_data_error(case: str) -> None:
+    make, message = QUERIES[case]
+    for model in (small_model(), small_model().using(layout="column", matcher="dense")):
+        for ask in (model.topk, model.predict):
+            with pytest.raises(bw.DataError, match=message):
+                ask(make())
+
+
+def test_unsorted_and_doubled_ids_are_made_canonical_silently() -> None:
+    model = bw.Model.from_layers(two_layers(), activation="identity")
+    ids, values = np.array([7, 3, 7, 1]), np.array([1, 2, 3, 4], np.float32)
+    X = sp.csr_array((values, ids, np.array([0, 4])), shape=(1, 50))
+    clean = sp.csr_array((np.array([4, 2, 4], np.float32), np.array([1, 3, 7]), np.array([0, 3])), shape=(1, 50))
+    for matcher in ("march", "binary", "hash", "dense", "auto"):
+        one = model.using(matcher=matcher)
+        laws.check_same(one.topk(X), one.topk(clean), matcher)
+    assert ids.tolist() == [7, 3, 7, 1]
+    assert values.tolist() == [1, 2, 3, 4]
+    assert X.nnz == 4
+
+
+@pytest.mark.parametrize("name", ["k", "beam", "threads"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "3", None, True, 2**40, float("nan")])
+def test_a_count_that_is_no_count_is_a_settings_error(name: str, value: Any) -> None:
+    with pytest.raises(bw.SettingsError, match=rf"{name}={re.escape(repr(value))}. A whole number from 1 to"):
+        small_model().topk(small_queries(), **{name: value})
+
+
+@pytest.mark.parametrize("name", ["k", "beam", "threads"])
+def test_a_count_may_be_a_numpy_integer(name: str) -> None:
+    laws.check_same(
+        small_model().topk(small_queries(), **{name: np.int16(3)}), small_model().topk(small_queries(), **{name: 3})
+    )
+
+
+def test_a_hundred_thousand_threads_are_refused_or_harmless() -> None:
+    model = small_model()
+    X = small_queries(5000)
+    try:
+        found = model.topk(X, threads=100_000)
+    except bw.SettingsError:
+        return
+    laws.check_same(found, model.topk(X))
+
+
+def layers_with(**more: Any) -> list[bw.Layer]:
+    """Two layers, the second one changed."""
+    top, below = two_layers()
+    fields = {"weights": below.weights, "parent": below.parent, "bias": below.bias, "label": below.label} | more
+    return [top, bw.Layer(**fields)]
+
+
+def bad_weights(change: Callable[[Any], Any]) -> list[bw.Layer]:
+    """Two layers, the weights of the second changed."""
+    return layers_with(weights=change(two_layers()[1].weights))
+
+
+ONES = np.ones(40)
+LAYERS: dict[str, tuple[Callable[[], Any], str]] = {
+    "no layers": (lambda: [], r"at least one layer; the list of layers is empty"),
+    "dense weights": (lambda: bad_weights(lambda w: w.toarray()), r"layer 1 are a ndarray. A scipy sparse matrix"),
+    "dense weights on top": (lambda: [bw.Layer(np.ones((3, 2)), np.zeros(2, int))], r"A scipy sparse matrix"),
+    "one-dimensional weights": (lambda: [bw.Layer(sp.coo_array([1.0]), np.zeros(1, int))], r"A scipy sparse matrix"),
+    "other features": (lambda: bad_weights(lambda w: w[:49]), r"have 49 rows, those of layer 0 have 50. Every layer"),
+    "no nodes": (lambda: layers_with(weights=sparse(50, 0, 0, 0), parent=ONES[:0]), r"no nodes. Leave the layer out"),
+    "complex weights": (lambda: bad_weights(lambda w: w.astype(complex)), r"complex128. Real numbers are wanted"),
+    "weights that overflow": (lambda: bad_weights(lambda w: w.astype(float) * 1e39), r"float32 cannot hold. Scale"),
+    "NaN weights": (lambda: bad_weights(lambda w: w * np.float32(np.nan)), r"weights of layer 1 holds? nan"),
+    "infinite weights": (lambda: bad_weights(lambda w: w * np.float32(np.inf)), r"inf .*Finite numbers are wanted"),
+    "weights with wild ids": (lambda: bad_weights(lambda w: edited(w, "indices", put(3, 70))), r"Build it anew"),
+    "weights with wild offsets": (lambda: bad_weights(lambda w: edited(w, "indptr", put(3, 9999))), r"Build it anew"),
+    "a parent beyond the layer above": (
+        lambda: layers_with(parent=two_layers()[1].parent + 1),
+        r"layer 1 names parent 6, but the layer above has 6 nodes \(0 to 5\)",
+    ),
+    "a parent below zero": (lambda: layers_with(parent=two_layers()[1].parent - 1), r"names parent -1, but the layer"),
+    "too few parents": (
+        lambda: layers_with(parent=two_layers()[1].parent[:39]),
+        r"40 nodes but its parents .*\(39,\).* wanted",
+    ),
+    "float parents": (lambda: layers_with(parent=np.zeros(40)), r"dtype float64. One integer a node is wanted"),
+    "an inner node without children": (
+        lambda: layers_with(parent=np.zeros(40, int)),
+        r"Node 1 of layer 0 is an inner node without children. Give it a label or children",
+    ),
+    "a last layer of inner nodes": (lambda: layers_with(label=-ONES.astype(int)), r"inner node without children"),
+    "a label on a node with children": (
+        lambda: [bw.Layer(two_layers()[0].weights, np.zeros(6, int), label=np.arange(6)), two_layers()[1]],
+        r"carries label 0 and has children. A label sits on a leaf",
+    ),
+    "a label given twice": (
+        lambda: layers_with(label=np.arange(40) // 2 * 2),
+        r"label 0 is given twice, and 20 labels are missing. Each label sits on one leaf",
+    ),
+    "a label missing": (lambda: layers_with(label=np.arange(40) + 1), r"largest label is 40.*0 to 39 without a gap"),
+    "a huge label": (lambda: layers_with(label=np.r_[:39, 4_000_000_000]), r"largest label is 4000000000"),
+    "a label beyond 32 bits": (lambda: layers_with(label=np.r_[:39, 2**40]), r"has label 1099511627776. Labels are 0"),
+    "a label below -1": (lambda: layers_with(label=np.r_[:39, -2]), r"has label -2. Labels are 0 and above, -1 marks"),
+    "float labels": (lambda: layers_with(label=ONES), r"labels .* dtype float64. One integer a node is wanted"),
+    "too few labels": (lambda: layers_with(label=np.arange(39)), r"40 nodes but its labels .*\(39,\)"),
+    "a NaN bias": (
+        lambda: layers_with(bias=ONES * np.nan),
+        r"bias of layer 1 holds NaN for node 0. A number is wanted",
+    ),
+    "too few biases": (lambda: layers_with(bias=ONES[:39]), r"bias of layer 1 has shape \(39,\).* 40 nodes is wanted"),
+    "a bias that overflows": (lambda: layers_with(bias=ONES * 1e39), r"bias of layer 1 .*float32 cannot hold. Scale"),
+    "complex biases": (lambda: layers_with(bias=ONES + 1j), r"bias of layer 1 has dtype complex128. Real numbers"),
+}
+
+
+@pytest.mark.parametrize("case", LAYERS)
+def test_bad_layers_are_a_data_error(case: str) -> None:
+    make, message = LAYERS[case]
+    with pytest.raises(bw.DataError, match=message):
+        bw.Model.from_layers(make())
+
+
+def write_zip(path: Path) -> None:
+    """A zip archive."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model.json", "{}")
+
+
+def write_cut(path: Path) -> None:
+    """A model without its last byte."""
+    small_model().save(path)
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def write_flipped(path: Path) -> None:
+    """A model with one bit of its header turned."""
+    small_model().save(path)
+    data = bytearray(path.read_bytes())
+    data[data.index(b"features") + 3] ^= 1
+    path.write_bytes(data)
+
+
+FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "missing": (lambda path: None, r"Cannot read .*: No such file or directory. Check the path"),
+    "empty": (lambda path: path.write_bytes(b""), r"is empty. A beamwood model was wanted. Get a fresh copy"),
+    "a folder": (lambda path: path.mkdir(), r"is a folder. A beamwood model is one file, for example"),
+    "a text": (lambda path: path.write_text("hello " * 100), r"is not a beamwood model: .*convert it first"),
+    "a few bytes": (lambda path: path.write_bytes(b"\x01"), r"is not a beamwood model: .*convert it first"),
+    "a pickle": (lambda path: path.write_bytes(pickle.dumps({"a": [1] * 99})), r"is not a beamwood model: .*convert"),
+    "a zip archive": (write_zip, r"is not a beamwood model: .*convert it first"),
+    "another program's safetensors": (
+        lambda path: save_file({"weight": np.ones(4)}, path),
+        r"not a beamwood model.*convert it first",
+    ),
+    "its safetensors with metadata": (
+        lambda path: save_file({"weight": np.ones(4)}, path, {"format": "pt"}),
+        r"is a safetensors file, but not a beamwood model. .*convert it first",
+    ),
+    "cut short": (write_cut, r"is damaged or cut short at .*bytes are there. Get a fresh copy of the file"),
+    "flipped in the header": (write_flipped, r"is damaged: .*Get a fresh copy of the file"),
+}
+
+
+@pytest.mark.parametrize("memory", ["map", "read", "huge"])
+@pytest.mark.parametrize("case", FILES)
+def test_a_bad_file_is_a_format_error(case: str, memory: str, tmp_path: Path) -> None:
+    make, message = FILES[case]
+    path = tmp_path / "model.bw"
+    make(path)
+    with pytest.raises(bw.FormatError, match=message) as caught:
+        bw.load(path, memory=memory)
+    assert str(path) in str(caught.value)
+
+
+def test_a_flip_in_the_weights_is_found_when_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "model.bw"
+    small_model().save(path)
+    data = bytearray(path.read_bytes())
+    data[-400] ^= 4
+    path.write_bytes(data)
+    bw.load(path)
+    with pytest.raises(bw.FormatError, match=r"the checksum of .* does not match. Get a fresh copy"):
+        bw.load(path, verify=True)
+
+
+def test_a_file_we_may_not_read_is_a_format_error(tmp_path: Path) -> None:
+    path = tmp_path / "model.bw"
+    small_model().save(path)
+    path.chmod(0)
+    try:
+        path.read_bytes()
+    except PermissionError:
+        with pytest.raises(bw.FormatError, match=r"Permission denied. Check the path"):
+            bw.load(path)
+
+
+def test_a_name_with_a_zero_byte_is_a_format_error() -> None:
+    with pytest.raises(bw.FormatError):
+        bw.load("a\0b")
+    with pytest.raises(bw.FormatError):
+        small_model().save("a\0b")

@@ -1,0 +1,135 @@
+"""Claims about the readers of texts with labels."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from beamwood import DataError, SettingsError
+from beamwood.inputs.records import Records, iter_records, read_records
+
+ROWS = [
+    ("red wool socks", ["sock", "wool"]),
+    ("", []),
+    ('quotes " and, commas\nand a line end', ["emoji 🧦", "tab\tin label"]),
+    ("日本語 עברית", ["Ä"]),
+]
+
+
+def jsonl(rows: list) -> bytes:
+    return b"".join(json.dumps({"text": t, "labels": ls}).encode() + b"\n" for t, ls in rows)
+
+
+def test_jsonl_is_read(tmp_path: Path) -> None:
+    wanted = Records([t for t, _ in ROWS], [ls for _, ls in ROWS])
+    (tmp_path / "a.jsonl").write_bytes(jsonl(ROWS))
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf" + jsonl(ROWS) + b"\n"))
+    assert read_records(tmp_path / "a.jsonl") == wanted
+    assert read_records(tmp_path / "a.jsonl.gz") == wanted
+    assert list(iter_records(io.BytesIO(jsonl(ROWS)), format="jsonl")) == ROWS
+
+
+def test_labels_may_be_lists_numbers_or_strings_with_a_separator() -> None:
+    def labels(value: object, separator: str | None = None) -> list[str]:
+        line = json.dumps({"t": "x", "l": value}).encode()
+        return read_records(io.BytesIO(line), format="jsonl", text="t", labels="l", separator=separator).labels[0]
+
+    assert labels(["a", "b"]) == ["a", "b"]
+    assert labels([3, 4]) == ["3", "4"]
+    assert labels(7) == ["7"]
+    assert labels("a; b;;c ", ";") == ["a", "b", "c"]
+    assert labels("a; b") == ["a; b"]
+    assert labels("") == []
+    line = io.BytesIO(b'{"text": "x"}')
+    assert read_records(line, format="jsonl", labels=None).labels == [[]]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"text": "x"', "wanted one JSON object"),
+        (b"[1, 2]", "wanted one JSON object"),
+        (b'{"labels": []}', "found no 'text'"),
+        (b'{"text": "x"}', "found no 'labels'"),
+        (b'{"text": 3, "labels": []}', "found 3 in 'text', wanted a string"),
+        (b'{"text": null, "labels": []}', "found None in 'text'"),
+        (b'{"text": "x", "labels": null}', "found None in 'labels'"),
+        (b'{"text": "x", "labels": [1.5]}', "found 1.5 in 'labels'"),
+        (b'{"text": "x", "labels": [""]}', "found '' in 'labels'"),
+        (b'{"text": "x", "labels": [true]}', "found True in 'labels'"),
+        (b'{"text": "\xff", "labels": []}', "not UTF-8 at byte 11"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_bad_json_line_is_described_or_skipped(line: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(jsonl(ROWS[:1]) + line + b"\n" + jsonl(ROWS[1:2]))
+    with pytest.raises(DataError) as caught:
+        read_records(path)
+    assert str(caught.value).startswith(f"{path}, line 2: ")
+    assert message in str(caught.value)
+    assert read_records(path, skip_bad=True) == Records([t for t, _ in ROWS[:2]], [ls for _, ls in ROWS[:2]], 1)
+
+
+CSV = '\ufefflabels,id,text\r\na|b,1,"red, ""wool""\nsocks"\r\n,2,\r\n\r\nÄ 🧦,3,日本語\r\n'.encode()
+
+
+def test_csv_and_tsv_are_read() -> None:
+    wanted = Records(['red, "wool"\nsocks', "", "日本語"], [["a", "b"], [], ["Ä 🧦"]])
+    assert read_records(io.BytesIO(CSV), format="csv", separator="|") == wanted
+    tsv = b"text\tlabels\nsome words\tx\n"
+    assert read_records(io.BytesIO(tsv), format="tsv") == Records(["some words"], [["x"]])
+    long = b"text,labels\n" + b"word " * 2_000_000 + b",x\n"
+    assert len(read_records(io.BytesIO(long), format="csv").texts[0]) == 10_000_000
+
+
+def test_ragged_rows_and_broken_bytes_in_csv_are_described_or_skipped() -> None:
+    text = b'text,labels\ngood,x\n"two\nlines",x,extra\nshort\nb\xffd,x\nlast,y\n'
+    with pytest.raises(DataError, match="line 3: found 3 cells, wanted 2"):
+        read_records(io.BytesIO(text), format="csv")
+    messages: list[str] = []
+    rows = list(iter_records(io.BytesIO(text), format="csv", on_bad=messages.append))
+    assert rows == [("good", ["x"]), ("last", ["y"])]
+    assert [m.split(": ")[0].split(", ")[1] for m in messages] == ["line 3", "line 5", "line 6"]
+    assert "not UTF-8" in messages[2]
+
+
+def test_missing_columns_and_formats_are_described() -> None:
+    with pytest.raises(DataError, match="column 'text' is nowhere among 'title', 'labels'"):
+        read_records(io.BytesIO(b"title,labels\n"), format="csv")
+    with pytest.raises(DataError, match="column 'text' is twice"):
+        read_records(io.BytesIO(b"text,text,labels\n"), format="csv")
+    with pytest.raises(DataError, match="file is empty"):
+        read_records(io.BytesIO(b""), format="csv")
+    with pytest.raises(SettingsError, match="format is 'xml'"):
+        read_records(io.BytesIO(b""), format="xml")
+    with pytest.raises(SettingsError, match="cannot tell the format"):
+        read_records(io.BytesIO(b""))
+    with pytest.raises(SettingsError, match="separator"):
+        read_records(io.BytesIO(b""), format="csv", separator="")
+    with pytest.raises(DataError, match="no such file"):
+        read_records("nowhere.jsonl")
+
+
+def test_parquet_is_read(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": [t for t, _ in ROWS], "labels": [ls for _, ls in ROWS]}), path)
+    assert read_records(path) == Records([t for t, _ in ROWS], [ls for _, ls in ROWS])
+    pq.write_table(pa.table({"t": ["x", None, "y"], "l": ["a;b", "c", "d"]}), path)
+    with pytest.raises(DataError, match="row 2: found None in 't'"):
+        read_records(path, text="t", labels="l")
+    assert read_records(path, text="t", labels="l", separator=";", skip_bad=True) == Records(
+        ["x", "y"], [["a", "b"], ["d"]], 1
+    )
+    with pytest.raises(DataError, match="nowhere"):
+        read_records(path)
+    path.write_bytes(b"not parquet at all")
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
+        read_records(path)

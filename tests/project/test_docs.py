@@ -1,0 +1,99 @@
+"""Every code block of README.md and docs/ runs as written, in a temporary folder.
+
+Python blocks of one file share a namespace, as a reader who types them in order has. In blocks marked `console`,
+lines that begin with `$ beamwood` are run, and what the page prints below one is not compared. A block is left out
+when the line before it is `<!-- not run: the reason -->`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+_FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>\w*)[^\n]*\n(?P<code>.*?)^(?P=indent)``` *$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    page: Path
+    line: int
+    kind: str
+    code: str
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """The blocks of a page that are to be run, in order."""
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in _FENCE.finditer(text):
+        before = text[: match.start()].rstrip().rpartition("\n")[2]
+        if not before.startswith("<!-- not run:"):
+            code = re.sub(f"^{match['indent']}", "", match["code"], flags=re.MULTILINE)
+            found.append(Block(page, text.count("\n", 0, match.start()) + 1, match["kind"], code))
+    return found
+
+
+def run_python(block: Block, namespace: dict[str, Any]) -> None:
+    """The block, with its own file name and line in a traceback."""
+    code = "\n" * block.line + block.code
+    exec(compile(code, str(block.page), "exec"), namespace)
+
+
+def run_console(block: Block) -> None:
+    """The lines `$ beamwood …` of a block."""
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb"}
+    for line in block.code.replace("\\\n", "").splitlines():
+        if line.startswith("$ beamwood"):
+            words = shlex.split(line.removeprefix("$ beamwood"), comments=True)
+            ran = subprocess.run(
+                [sys.executable, "-m", "beamwood", *words],
+                input="",
+                capture_output=True,
+                text=True,
+                check=False,
+                env=environment,
+            )
+            assert ran.returncode == 0, f"{block.page.name}, line {block.line}: {line}\n{ran.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_of_the_page_runs_as_written(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BEAMWOOD_DATA", str(ROOT / "data"))
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks_of(page):
+        if block.kind in ("python", "py"):
+            run_python(block, namespace)
+        elif block.kind == "console":
+            run_console(block)
+
+
+def test_blocks_are_found_run_and_left_out(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nx = 1\n```\n\n1. a list\n\n    ```python\n    x += 1\n    ```\n\n"
+        "<!-- not run: needs a printer -->\n```python\nraise SystemExit\n```\n```\nplain\n```\n"
+    )
+    found = blocks_of(page)
+    assert [(block.line, block.kind, block.code) for block in found] == [
+        (1, "python", "x = 1\n"),
+        (7, "python", "x += 1\n"),
+        (15, "", "plain\n"),
+    ]
+    namespace: dict[str, Any] = {}
+    for block in found[:2]:
+        run_python(block, namespace)
+    assert namespace["x"] == 2

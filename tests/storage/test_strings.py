@@ -1,0 +1,86 @@
+"""Tables of strings: found again by number and by text, wherever they lie."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.models import small_model
+
+import beamwood as bw
+from beamwood.storage.strings import StringTable
+
+TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), unique=True, max_size=60)
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=TEXTS, foreign=st.text(max_size=12))
+def test_every_string_is_found_and_no_other(texts: list[str], foreign: str) -> None:
+    table = StringTable.of(texts, "key", searchable=True)
+    assert len(table) == len(texts)
+    assert [table[i] for i in range(len(texts))] == texts
+    assert [table.find(text) for text in texts] == list(range(len(texts)))
+    if foreign not in texts:
+        assert table.find(foreign) is None
+
+
+def test_keys_and_names_come_back() -> None:
+    keys = [f"SKU-{i:03}" for i in range(40)]
+    names = ["socks"] * 39 + ["naïve — 靴下 🧦"]
+    model = small_model(keys=keys, names=names)
+    assert [model.key(i) for i in range(40)] == keys
+    assert [model.name(i) for i in range(40)] == names
+    assert [model.label_of(key) for key in keys] == list(range(40))
+    assert model.label_of("socks") is None
+
+
+def test_names_are_keys_when_no_keys_are_given() -> None:
+    model = small_model(names=[f"n{i}" for i in range(40)])
+    assert model.key(3) == model.name(3) == "n3"
+    assert model.label_of("n39") == 39
+
+
+def test_numbers_are_keys_when_nothing_is_given() -> None:
+    model = small_model()
+    assert model.key(7) == model.name(7) == "7"
+    assert model.label_of("7") == 7
+    assert [model.label_of(text) for text in ("40", "-1", "x", "", "٣", "1e1")] == [None] * 6
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"keys": ["a"] * 40}, r"key 1 is 'a', the same as key 0. Each must be unique"),
+        ({"names": ["a"] * 40}, r"name 1 is 'a', the same as name 0. .* give keys of their own"),
+        ({"names": ["a"] * 39}, r"39 names but 40 labels. One for each label is wanted"),
+        ({"keys": [*map(str, range(39)), 7]}, r"key 39 is 7. A string is wanted"),
+        ({"keys": [*map(str, range(39)), "\ud800"]}, r"not valid Unicode"),
+    ],
+)
+def test_strings_that_cannot_be_keys_are_refused(form: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(bw.DataError, match=message):
+        small_model(**form)
+
+
+@pytest.mark.parametrize("label", [-1, 40])
+def test_a_label_that_does_not_exist_is_refused(label: int) -> None:
+    for model in (small_model(), small_model(names=[f"n{i}" for i in range(40)])):
+        with pytest.raises(bw.DataError, match=rf"Label {label} does not exist: the model has 40 labels"):
+            model.key(label)
+        with pytest.raises(bw.DataError, match=r"does not exist"):
+            model.name(label)
+
+
+def test_damaged_tables_end_in_a_format_error_or_a_miss() -> None:
+    table = StringTable.of(["one", "two", "three"], "key", searchable=True)
+    assert table.slots is not None
+    outside = StringTable(table.blob, table.offsets + np.uint64(100), table.slots)
+    with pytest.raises(bw.FormatError, match=r"string 1 lies outside its table. Get a fresh copy"):
+        outside[1]
+    with pytest.raises(bw.FormatError, match=r"lies outside"):
+        outside.find("two")
+    full = StringTable(table.blob, table.offsets, np.ones_like(table.slots))  # no empty slot: must still end
+    assert full.find("nine") is None
+    wild = StringTable(table.blob, table.offsets, np.full_like(table.slots, 2**32 - 1))
+    assert wild.find("two") is None

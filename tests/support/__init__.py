@@ -1,0 +1,1 @@
+"""What tests share: models, problems, strategies, servers and processes to test with."""
