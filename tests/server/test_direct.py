@@ -18,9 +18,9 @@ from support.models import small_model  # noqa: E402
 from support.serving import TOKEN, Running, shop, wait_for  # noqa: E402
 
 from beamwood import _core  # noqa: E402
+from beamwood.server.app.replies import Refusal  # noqa: E402
+from beamwood.server.app.schema import Reader  # noqa: E402
 from beamwood.server.options import ServeOptions  # noqa: E402
-from beamwood.server.replies import Refusal  # noqa: E402
-from beamwood.server.schema import Reader  # noqa: E402
 
 BODIES = [
     b'{"text": "red wool socks", "k": 10, "beam": 20}', b'{"k":1,"text":"a"}', b'{"text": "", "model": "shop"}',

@@ -28,16 +28,16 @@ from support.models import large_model, small_model  # noqa: E402
 from support.serving import LABELS, TOKEN, Running, shop, wait_for  # noqa: E402
 from uvicorn.server import ServerState  # noqa: E402
 
-from beamwood.server.admission import Desk  # noqa: E402
-from beamwood.server.app import App  # noqa: E402
-from beamwood.server.boss import shut  # noqa: E402
-from beamwood.server.connection import Connection  # noqa: E402
-from beamwood.server.log import Log  # noqa: E402
-from beamwood.server.metrics import Metrics  # noqa: E402
+from beamwood.server.app.dispatch import App  # noqa: E402
+from beamwood.server.app.metrics import Metrics  # noqa: E402
+from beamwood.server.app.routes import Routes  # noqa: E402
 from beamwood.server.options import ServeOptions  # noqa: E402
-from beamwood.server.routes import Routes  # noqa: E402
-from beamwood.server.swap import Shelf  # noqa: E402
-from beamwood.server.worker import config_of  # noqa: E402
+from beamwood.server.process.admission import Desk  # noqa: E402
+from beamwood.server.process.connection import Connection  # noqa: E402
+from beamwood.server.process.log import Log  # noqa: E402
+from beamwood.server.process.registry import Shelf  # noqa: E402
+from beamwood.server.process.supervisor import shut  # noqa: E402
+from beamwood.server.process.worker import config_of  # noqa: E402
 
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 

@@ -91,8 +91,8 @@ def serve(
     missing = [module for module in _NEEDED if importlib.util.find_spec(module) is None]
     if missing:
         raise SettingsError(f"serve needs {', '.join(missing)}; install the extra: pip install 'beamwood[serve]'")
-    from beamwood.server.boss import Boss
     from beamwood.server.options import ServeOptions, read_token
+    from beamwood.server.process.supervisor import Boss
 
     chosen = ServeOptions(
         models=_models(model_file, name or []),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files as resources
 
-from beamwood.server.replies import Reply
+from beamwood.server.app.replies import Reply
 
 _FILES = {
     "/": ("index.html", b"text/html; charset=utf-8"),

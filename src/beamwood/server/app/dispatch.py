@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from beamwood.errors import BeamwoodError, FormatError
-from beamwood.server.access import Gate
-from beamwood.server.direct import Direct
-from beamwood.server.log import Log
-from beamwood.server.metrics import Row
+from beamwood.server.app.access import Gate
+from beamwood.server.app.metrics import Row
+from beamwood.server.app.replies import Refusal, Reply
+from beamwood.server.app.routes import Routes
 from beamwood.server.options import ServeOptions
-from beamwood.server.replies import Refusal, Reply
-from beamwood.server.routes import Routes
+from beamwood.server.process.direct import Direct
+from beamwood.server.process.log import Log
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]

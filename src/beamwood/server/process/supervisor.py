@@ -21,9 +21,9 @@ from collections.abc import Callable
 from typing import Any
 
 from beamwood.errors import SettingsError
-from beamwood.server.metrics import Metrics
+from beamwood.server.app.metrics import Metrics
 from beamwood.server.options import ServeOptions
-from beamwood.server.swap import BadModel, Shelf
+from beamwood.server.process.registry import BadModel, Shelf
 
 _SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
 _BACKLOG = 2048
@@ -96,7 +96,7 @@ class Boss:
     def _start(self, number: int) -> subprocess.Popen[bytes]:
         shared = (self._listener.fileno(), self._metrics.file, self._settings)
         words = [str(word) for word in (number, *shared, os.getpid())]
-        command = [sys.executable, "-m", "beamwood.server.worker", *words]
+        command = [sys.executable, "-m", "beamwood.server.process.worker", *words]
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # a worker is deaf until it has handlers
         try:
             return subprocess.Popen(command, pass_fds=shared, stdin=subprocess.DEVNULL)

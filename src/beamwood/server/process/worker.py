@@ -1,7 +1,8 @@
 """worker.py — a listening socket in, requests read, answered and drained out: one process with one event loop.
 
-Started by boss.py as `python -m beamwood.server.worker`. The server is uvicorn with uvloop and httptools; what is ours
-is how it takes connections (and what it does with them: connection.py), the way it stops, and the swap of models.
+Started by supervisor.py as `python -m beamwood.server.process.worker`. The server is uvicorn with uvloop and httptools;
+what is ours is how it takes connections (and what it does with them: connection.py), the way it stops, and the swap of
+models.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ import uvicorn
 import uvloop
 from uvicorn.server import ServerState
 
-from beamwood.server.admission import Desk
-from beamwood.server.app import App
-from beamwood.server.connection import Connection
-from beamwood.server.log import Log
-from beamwood.server.metrics import Metrics, Row
+from beamwood.server.app.dispatch import App
+from beamwood.server.app.metrics import Metrics, Row
+from beamwood.server.app.replies import Refusal
+from beamwood.server.app.routes import Routes
 from beamwood.server.options import ServeOptions
-from beamwood.server.replies import Refusal
-from beamwood.server.routes import Routes
-from beamwood.server.swap import BadModel, Served, Shelf
+from beamwood.server.process.admission import Desk
+from beamwood.server.process.connection import Connection
+from beamwood.server.process.log import Log
+from beamwood.server.process.registry import BadModel, Served, Shelf
 
 _ACCEPT_SECONDS = 0.15  # how long a worker that stops still takes connections that are in the queue
 _LINGER_SECONDS = 0.5  # how long it waits for the next request of open connections, to close them with its answer

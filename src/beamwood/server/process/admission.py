@@ -18,9 +18,9 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from beamwood import _core
-from beamwood.server.metrics import Row
+from beamwood.server.app.metrics import Row
+from beamwood.server.app.replies import Refusal
 from beamwood.server.options import ServeOptions
-from beamwood.server.replies import Refusal
 
 
 class Done(NamedTuple):

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import orjson
 
 from beamwood.hits import JsonAnswer
-from beamwood.server.swap import Served
+from beamwood.server.process.registry import Served
 
 
 def describe(served: Served) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl
 
 import orjson
 
+from beamwood.server.app.replies import Refusal
 from beamwood.server.options import ServeOptions
-from beamwood.server.replies import Refusal
 
 _FLOAT32_MOST = 3.4028234663852886e38
 _LARGEST_LABEL = 2**32 - 1

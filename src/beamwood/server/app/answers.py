@@ -14,9 +14,9 @@ import scipy.sparse as sp
 import beamwood as bw
 from beamwood.errors import DataError
 from beamwood.hits import Hit, JsonAnswer
-from beamwood.server.replies import Refusal
-from beamwood.server.schema import Question, wrong
-from beamwood.server.swap import Served
+from beamwood.server.app.replies import Refusal
+from beamwood.server.app.schema import Question, wrong
+from beamwood.server.process.registry import Served
 
 
 def kind_of(served: Served, question: Question) -> tuple[Any, ...]:

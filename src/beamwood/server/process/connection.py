@@ -14,9 +14,9 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from beamwood.server.app import App
-from beamwood.server.direct import is_direct
-from beamwood.server.replies import Refusal
+from beamwood.server.app.dispatch import App
+from beamwood.server.app.replies import Refusal
+from beamwood.server.process.direct import is_direct
 
 _LONGEST_HEAD = 64 * 1024
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 
-from beamwood.server.replies import Refusal
+from beamwood.server.app.replies import Refusal
 
 _OPEN = frozenset({"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/page.css", "/page.js", "/favicon.svg"})
 

@@ -11,15 +11,15 @@ import secrets
 from collections.abc import Iterable
 
 from beamwood import _core
-from beamwood.server.access import Gate
-from beamwood.server.admission import Desk
-from beamwood.server.answers import kind_of
-from beamwood.server.log import Log
-from beamwood.server.metrics import Row
+from beamwood.server.app.access import Gate
+from beamwood.server.app.answers import kind_of
+from beamwood.server.app.metrics import Row
+from beamwood.server.app.replies import Refusal
+from beamwood.server.app.schema import Question
 from beamwood.server.options import ServeOptions
-from beamwood.server.replies import Refusal
-from beamwood.server.schema import Question
-from beamwood.server.swap import Served
+from beamwood.server.process.admission import Desk
+from beamwood.server.process.log import Log
+from beamwood.server.process.registry import Served
 
 ROUTE = "/v1/search"
 _LONGEST = 64 * 1024  # bytes of a body that may be answered on the spot

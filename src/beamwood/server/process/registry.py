@@ -16,8 +16,8 @@ from typing import Any
 
 import beamwood as bw
 from beamwood.errors import BeamwoodError, SettingsError
+from beamwood.server.app.replies import Refusal
 from beamwood.server.options import ServeOptions
-from beamwood.server.replies import Refusal
 
 
 @dataclass(frozen=True, eq=False)

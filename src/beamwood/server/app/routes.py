@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from beamwood.hits import JsonAnswer
-from beamwood.server import annif, answers, openapi, page
-from beamwood.server.admission import Desk, Done
-from beamwood.server.metrics import Row
+from beamwood.server import page
+from beamwood.server.app import annif, answers, openapi
+from beamwood.server.app.metrics import Row
+from beamwood.server.app.replies import Refusal, Reply, as_json
+from beamwood.server.app.schema import Question, Reader
 from beamwood.server.options import ServeOptions
-from beamwood.server.replies import Refusal, Reply, as_json
-from beamwood.server.schema import Question, Reader
-from beamwood.server.swap import Served, Shelf
+from beamwood.server.process.admission import Desk, Done
+from beamwood.server.process.registry import Served, Shelf
 
 if TYPE_CHECKING:
-    from beamwood.server.app import Request
+    from beamwood.server.app.dispatch import Request
 
 Handler = Callable[["Request"], Awaitable[Reply]]
 Reload = Callable[[], Awaitable[dict[str, Any]]]

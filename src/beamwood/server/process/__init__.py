@@ -1,0 +1,1 @@
+"""What runs: supervisor, workers, connections, admission queue, registry of models, log."""
