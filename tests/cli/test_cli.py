@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import beamwood as bw
 from beamwood.cli.app import app
-from beamwood.cli.output import bytes_in_words, one_line
+from beamwood.cli.support.output import bytes_in_words, one_line
 from beamwood.inputs.data import write_xmc
 
 ROWS = [

@@ -23,11 +23,11 @@ from beamwood.cli.convert import convert
 from beamwood.cli.evaluate import evaluate
 from beamwood.cli.explain import explain
 from beamwood.cli.inspect import inspect
-from beamwood.cli.options import DEBUG
-from beamwood.cli.output import one_line, say
 from beamwood.cli.predict import predict
 from beamwood.cli.search import search
 from beamwood.cli.serve import serve
+from beamwood.cli.support.options import DEBUG
+from beamwood.cli.support.output import one_line, say
 from beamwood.cli.train import train
 from beamwood.errors import BeamwoodError
 

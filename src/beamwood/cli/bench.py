@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from beamwood.cli import options as o
-from beamwood.cli.given import Given
-from beamwood.cli.output import show, show_json
 from beamwood.cli.predict import text_of
+from beamwood.cli.support import options as o
+from beamwood.cli.support.given import Given
+from beamwood.cli.support.output import show, show_json
 from beamwood.training.progress import progress_for
 
 PLANS = (".toml", ".json")

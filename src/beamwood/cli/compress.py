@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from beamwood.cli import options as o
-from beamwood.cli.given import Given, truth_of
-from beamwood.cli.output import show, show_json
+from beamwood.cli.support import options as o
+from beamwood.cli.support.given import Given, truth_of
+from beamwood.cli.support.output import show, show_json
 from beamwood.errors import SettingsError
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from beamwood.cli import options as o
-from beamwood.cli.output import bytes_in_words, check_free, one_line, say, show, show_json
+from beamwood.cli.support import options as o
+from beamwood.cli.support.output import bytes_in_words, check_free, one_line, say, show, show_json
 from beamwood.errors import SettingsError
 
 

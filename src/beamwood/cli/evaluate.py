@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from beamwood.cli import options as o
-from beamwood.cli.given import Given, truth_of
-from beamwood.cli.output import say, show, show_json
 from beamwood.cli.predict import ask_texts
+from beamwood.cli.support import options as o
+from beamwood.cli.support.given import Given, truth_of
+from beamwood.cli.support.output import say, show, show_json
 from beamwood.errors import DataError
 from beamwood.inputs.arguments import cores
 from beamwood.inputs.data import read_matrix

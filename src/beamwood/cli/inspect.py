@@ -10,9 +10,9 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from beamwood.cli import options as o
-from beamwood.cli.given import Given
-from beamwood.cli.output import bytes_in_words, one_line, show, show_json
+from beamwood.cli.support import options as o
+from beamwood.cli.support.given import Given
+from beamwood.cli.support.output import bytes_in_words, one_line, show, show_json
 
 _EDGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)  # of |weight|
 _BAR = 40

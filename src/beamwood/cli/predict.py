@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 import typer
 
-from beamwood.cli import options as o
-from beamwood.cli.allowed import filter_of
-from beamwood.cli.given import Given
-from beamwood.cli.output import STANDARD, check_free, say, show_json, written
+from beamwood.cli.support import options as o
+from beamwood.cli.support.allowed import filter_of
+from beamwood.cli.support.given import Given
+from beamwood.cli.support.output import STANDARD, check_free, say, show_json, written
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import cores
 from beamwood.training.progress import Update, progress_for

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from beamwood.cli import options as o
-from beamwood.cli.output import show
+from beamwood.cli.support import options as o
+from beamwood.cli.support.output import show
 from beamwood.errors import SettingsError
 from beamwood.inputs.arguments import cores
 

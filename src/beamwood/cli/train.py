@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from beamwood.cli import options as o
-from beamwood.cli.given import Given
-from beamwood.cli.output import bytes_in_words, check_free, say, show, show_json, written
+from beamwood.cli.support import options as o
+from beamwood.cli.support.given import Given
+from beamwood.cli.support.output import bytes_in_words, check_free, say, show, show_json, written
 from beamwood.errors import SettingsError
 from beamwood.training.progress import progress_for
 

@@ -1,0 +1,1 @@
+"""What several verbs share: options, the reading of what was given, filters from files, output."""
