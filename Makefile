@@ -78,7 +78,8 @@ demo: $(VENV)/.package
 bench: $(VENV)/.package
 	@$(PIP) "matplotlib>=3.7"
 	$(call say,the gauntlet: some ten minutes on two cores)
-	@$(BIN)/beamwood bench bench/plans/small.toml --out build/bench-report
+	@$(BIN)/python bench/rivals/install.py libpecos napkinxc
+	@$(BIN)/beamwood bench bench/plans/small.toml --rivals build/rivals --out build/bench-report
 
 # --- checks --------------------------------------------------------------------------------------------------------
 

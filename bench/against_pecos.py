@@ -22,11 +22,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from rivals.install import BUILD, running_pecos
 from support.subjects import Subject, subject
 
 import beamwood as bw
 from beamwood.bench.resident import resident_of
-from beamwood.bench.rivals import BUILD, Pecos
+from beamwood.bench.rivals import Pecos
 from beamwood.bench.timing import Figures, batch_time, each_time, in_turns, print_header, print_table, save_json
 
 BEAM = K = 10
@@ -136,7 +137,7 @@ def memory(one: Subject, path: Path) -> dict[str, float]:
     """Resident bytes of both sides, each in a fresh process."""
     found = {"ours map": float(resident_of(path, "auto"))}
     for kind in THEIRS:
-        with Pecos() as pecos:
+        with running_pecos() as pecos:
             found[f"libpecos {kind}"] = pecos.load(kind, one.model_folder)["resident_bytes"]
     return found
 
@@ -147,7 +148,7 @@ def run_subject(one: Subject, given: argparse.Namespace) -> dict[str, Any]:
     bw.Model.from_layers(one.layers(), activation="hinge-3").save(path)
     models = {name: bw.load(path, memory=name) for name in ("huge", "map")}
     X = one.queries(given.rows)
-    with Pecos() as pecos, tempfile.TemporaryDirectory() as folder:
+    with running_pecos() as pecos, tempfile.TemporaryDirectory() as folder:
         sp.save_npz(Path(folder) / "X.npz", X)
         pecos.queries(Path(folder) / "X.npz")
         for kind in THEIRS:
@@ -234,7 +235,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    with Pecos() as pecos:
+    with running_pecos() as pecos:
         settings = {**vars(given), "beam": BEAM, "k": K, "libpecos": pecos.versions()}
     print_header("Against libpecos", settings)
     results = {}

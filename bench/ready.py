@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import scipy.sparse as sp
+from rivals.install import BUILD
 
 import beamwood as bw
 from beamwood.bench import generate
-from beamwood.bench.rivals import BUILD
 from beamwood.bench.timing import print_header, print_table, save_json
 
 FEATURES, BRANCHING, NNZ_PER_LABEL = 300_000, 32, 190.0

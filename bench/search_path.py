@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from rivals.install import running_pecos
 
 import beamwood as bw
-from beamwood.bench.rivals import Pecos
 from beamwood.bench.timing import each_time, print_table
 from beamwood.bench.timing import in_turns as figures_in_turns
 from beamwood.inputs.records import iter_records
@@ -136,7 +136,7 @@ def search_section(model: bw.Model, texts: list[str], rounds: int) -> None:
     queries = [" ".join(text.split()[:WORDS_A_QUERY]) for text in texts]
     X = model.text.transform(queries)
     rows, rival = [X[i] for i in range(len(queries))], sklearn_vectorizer(model.text)
-    with tempfile.TemporaryDirectory() as folder, Pecos() as pecos:
+    with tempfile.TemporaryDirectory() as folder, running_pecos() as pecos:
         pecos_folder.write(model, Path(folder) / "model")
         sp.save_npz(Path(folder) / "X.npz", sp.csr_matrix(rival.transform(queries)))
         pecos.load("binary", Path(folder) / "model")

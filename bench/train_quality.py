@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rivals.install import python_of
 from support.quality_sets import SETS, matrices, prepared
 from support.results import Results
 
-from beamwood.bench.rivals import python_of
 from beamwood.metrics import evaluate
 
 HERE = Path(__file__).resolve().parent

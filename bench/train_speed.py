@@ -26,9 +26,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from rivals.install import PECOS_VERSION, python_of
 from support.results import Result, Results
-
-from beamwood.bench.rivals import PECOS_VERSION, python_of
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"

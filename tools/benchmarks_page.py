@@ -21,7 +21,8 @@ Made by `tools/benchmarks_page.py` from `docs/benchmarks/report.json`, the figur
 machine, from a clone:
 
     make bench                                                     # what is shown here: ten minutes on two cores
-    beamwood bench bench/plans/full.toml --data DATA --out report        # larger sets and real ones, an hour
+    python bench/rivals/install.py libpecos napkinxc omikuji       # the programs to compare with, once
+    beamwood bench bench/plans/full.toml --data DATA --rivals build/rivals --out report   # larger sets, an hour
     beamwood bench plan.toml --data folder --out report            # your own plan and your own data
 
 A plan is a few lines of TOML; `beamwood bench --help` says what it may hold. Real sets are used where the folder given

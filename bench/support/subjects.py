@@ -3,7 +3,7 @@
 Generated subjects come from `generate.py`. Real ones are read from a data folder (`--data`), which holds a
 folder a subject with X.trn.npz, Y.trn.npz and X.tst.npz.
 
-    python bench/subjects.py --data DATA generated-4k winapi-seealso    # train what is missing
+    cd bench && python -m support.subjects --data DATA generated-4k winapi-seealso    # train what is missing
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from rivals.install import BUILD, running_pecos
 
 from beamwood.bench import generate
-from beamwood.bench.rivals import BUILD, Pecos
 from beamwood.interop.pecos import read_layers, write_layers
 from beamwood.storage.activations import Activation
 from beamwood.storage.layers import Layer
@@ -68,7 +68,7 @@ class Subject:
             write_layers(generated_layers(self.name, self.branching), draft, Activation.parse("hinge-3"))
             draft.rename(self.model_folder)
             return
-        with Pecos(nice=nice) as pecos:
+        with running_pecos(nice) as pecos:
             seconds = pecos.train(self.data / "X.trn.npz", self.data / "Y.trn.npz", self.model_folder, self.branching)
         print(f"trained {self.model_folder.name} in {seconds:.0f} s", flush=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 
 from beamwood.bench import gauntlet, paper, tables
 from beamwood.bench.plan import Plan, plan_of, read_plan
+from beamwood.bench.rivals import READY, Omikuji, Pecos, RivalError
 from beamwood.bench.sets import STAND_INS, load_set
 from beamwood.errors import DataError, SettingsError
 from beamwood.training.progress import Silent
@@ -92,8 +94,8 @@ def test_stand_ins_have_the_shape_of_the_papers_sets() -> None:
     data = load_set("wiki10-31k", folder=None, scale=0.02, queries=50, seed=1)
     about = data.describe()
     assert about["labels"] == int(30_938 * 0.02)
-    assert about["nonzeros_a_row"] == pytest.approx(673, rel=0.25)
-    assert about["labels_a_row"] == pytest.approx(18.6, rel=0.25)
+    assert about["nonzeros_per_row"] == pytest.approx(673, rel=0.25)
+    assert about["labels_per_row"] == pytest.approx(18.6, rel=0.25)
 
 
 def test_the_papers_speed_up_is_its_baseline_over_its_mscm() -> None:
@@ -121,7 +123,7 @@ def test_tables_leave_out_what_was_not_measured() -> None:
         ({"speed": 3}, "unknown key 'speed'"),
     ],
 )
-def test_a_wrong_plan_is_refused_with_the_key_and_what_was_wanted(change: dict[str, object], message: str) -> None:
+def test_a_wrong_plan_is_refused_with_the_key_and_what_is_expected(change: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         plan_of({**SMALL, **change})
 
@@ -142,12 +144,66 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, name: str, text: str)
         read_plan(tmp_path / "missing.toml")
 
 
+def test_a_plan_with_rivals_is_refused_before_work_where_they_are_not_installed(tmp_path: Path) -> None:
+    plan = plan_of({**SMALL, "rivals": ["libpecos"]})
+    with pytest.raises(RivalError, match=r"install.py libpecos.*--rivals build/rivals"):
+        gauntlet.run(plan, tmp_path / "out", data=None, progress=Silent())
+    with pytest.raises(RivalError, match="holds no installed rival"):
+        gauntlet.run(plan, tmp_path / "out", data=None, progress=Silent(), rivals=tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
+WORKER = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["do"] == "leave":
+        sys.exit(3)
+    reply = {"seconds": 2.5, "microseconds": [1.0], **request}
+    print(json.dumps({"error": "no"} if request["do"] == "fail" else reply), flush=True)
+"""
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> Path:
+    """A folder of rivals as bench/rivals/install.py leaves it, with a worker that repeats what it is asked."""
+    (tmp_path / "worker.py").write_text(WORKER)
+    for name in ("libpecos", "omikuji"):
+        (tmp_path / name).mkdir()
+        command = [sys.executable, "-u", str(tmp_path / "worker.py")]
+        (tmp_path / name / READY).write_text(json.dumps({"worker": command}))
+    return tmp_path
+
+
+def test_a_rival_is_asked_in_its_own_process(homes: Path, tmp_path: Path) -> None:
+    with Pecos(homes) as rival:
+        assert rival.versions()["do"] == "hello"
+        assert rival.train(tmp_path / "x", tmp_path / "y", tmp_path / "m", branching=4) == 2.5
+        assert rival.load("hash", tmp_path)["type"] == "HASH_CHUNKED"
+        assert rival.online("hash", 10, 5, rows=1) == rival.native("hash", 10, 5, rows=1) == [1.0]
+        rival.queries(tmp_path / "x")
+        rival.answers("hash", 10, 5, tmp_path / "out.npz")
+        rival.unload("hash")
+    with Omikuji(homes) as rival:
+        assert rival.load(tmp_path)["folder"] == str(tmp_path)
+        assert rival.online(10, 5, rows=1) == [1.0]
+        rival.answers(10, 5, tmp_path / "out.npz")
+
+
+def test_a_rival_that_fails_or_ends_says_so(homes: Path) -> None:
+    with Pecos(homes) as rival:
+        with pytest.raises(RivalError, match="libpecos, 'fail': no"):
+            rival.ask("fail")
+        with pytest.raises(RivalError, match=r"ended during 'leave' \(exit code 3\)"):
+            rival.ask("leave")
+
+
 def test_an_unknown_set_names_the_stand_ins() -> None:
     with pytest.raises(DataError, match="eurlex-4k"):
         load_set("nothing", folder=None, scale=1.0, queries=1, seed=0)
 
 
-def test_the_plans_in_the_repository_are_sound() -> None:
+def test_the_plans_in_the_repository_are_valid() -> None:
     for name in ("small.toml", "full.toml"):
         plan = read_plan(Path(__file__).parents[2] / "bench" / "plans" / name)
         assert set(plan.sets) >= set(paper.SETS)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import beamwood
-from beamwood.bench.rivals import BUILD, python_of
+from bench.rivals.install import BUILD, python_of
 
 HERE = Path(__file__).resolve().parent
 

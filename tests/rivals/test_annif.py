@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from beamwood.bench.rivals import python_of
+from bench.rivals.install import python_of
 from rivals.homes import ours, run
 
 pytestmark = pytest.mark.skipif("BEAMWOOD_RIVALS" not in os.environ, reason="make test-rivals")

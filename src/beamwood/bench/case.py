@@ -1,4 +1,4 @@
-"""One data set and one branching in, everything measured about it out: a plain dictionary, ready for JSON.
+"""case.py — one data set and one branching in, everything measured about it out: a plain dictionary, ready for JSON.
 
 Nothing is timed before all engines gave the same bits. Then in turns, on one thread unless said otherwise, the median
 of the rounds, in microseconds a query. Online times are those the engine reports, so the way in from Python is not in
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from beamwood.bench.duel import duels
+from beamwood.bench.duel import Place, duels
 from beamwood.bench.plan import Plan
 from beamwood.bench.resident import resident_of
 from beamwood.bench.sets import Data
@@ -33,7 +33,7 @@ STORED_APART = (("binary", "chunk"), ("hash", "chunk"), ("binary", "column"), ("
 MOST_TEST_ROWS = 5_000  # for precision
 
 
-def run_case(data: Data, branching: int, plan: Plan, work: Path, progress: Progress) -> dict[str, Any]:
+def run_case(data: Data, branching: int, plan: Plan, place: Place, progress: Progress) -> dict[str, Any]:
     """Trains the paper's model on the set and measures it."""
     title = f"{data.name}, branching {branching}"
     with progress.stage(f"{title}: train", data.X.shape[0]):
@@ -52,8 +52,8 @@ def run_case(data: Data, branching: int, plan: Plan, work: Path, progress: Progr
             "layers": _layers(model, rows, plan),
         }
     with progress.stage(f"{title}: memory", X.shape[0]):
-        found["memory"] = _memory(model, engines, work)
-    found["rivals"] = duels(model, X, plan, work, progress, title) if plan.rivals else {}
+        found["memory"] = _memory(model, engines, place.work)
+    found["rivals"] = duels(model, X, plan, place, progress, title) if plan.rivals else {}
     info = model.info()
     about = {key: info[key] for key in ("labels", "features", "nodes", "nonzeros", "bytes_of_weights")}
     return {

@@ -1,4 +1,4 @@
-"""Our model and queries in; each rival's times on the same weights beside ours out, once the answers agree.
+"""duel.py — our model and queries in; each rival's times on the same weights beside ours out, once the answers agree.
 
 Our model is exported to the rival's own format, so both sides hold the same numbers. Both are timed around the call
 that a Python user writes, on one thread, warm: each turn begins with a run that does not count. napkinxc searches
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,26 +28,36 @@ TOLERANCE = 1e-5
 TIED_ROWS = 0.01  # share of rows that may differ because an equal score stood at the edge of the beam
 KINDS = ("binary", "hash")  # of libpecos' chunked matrices
 
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run keeps its files, and where the installed rivals are."""
+
+    work: Path
+    homes: Path | None = None
+
+
 Runs = dict[str, Callable[[], Figures]]
 
 
-def duels(model: Model, X: sp.csr_matrix, plan: Plan, work: Path, progress: Progress, title: str) -> dict[str, Any]:
+def duels(model: Model, X: sp.csr_matrix, plan: Plan, place: Place, progress: Progress, title: str) -> dict[str, Any]:
     """Every rival of the plan, one after the other."""
     rows = [X[[i]] for i in range(min(plan.online, X.shape[0]))]
-    sp.save_npz(work / "X.npz", X)
+    sp.save_npz(place.work / "X.npz", X)
     found = {}
     for name in plan.rivals:
-        folder = work / f"as-{name}"
+        folder = place.work / f"as-{name}"
         shutil.rmtree(folder, ignore_errors=True)
         with progress.stage(f"{title}: {name}", X.shape[0]):
-            found[name] = _DUELS[name](model, X, rows, plan, folder)
+            found[name] = _DUELS[name](model, X, rows, plan, place)
         shutil.rmtree(folder)
     return found
 
 
-def _against_pecos(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, folder: Path) -> dict[str, Any]:
+def _against_pecos(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, place: Place) -> dict[str, Any]:
+    folder = place.work / "as-libpecos"
     pecos.write(model, folder)
-    with Pecos() as rival:
+    with Pecos(place.homes) as rival:
         rival.queries(folder.parent / "X.npz")
         for kind in KINDS:
             rival.load(kind, folder)
@@ -65,10 +75,11 @@ def _against_pecos(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, 
         return {"versions": rival.versions(), "apart": agreement, "times": times}
 
 
-def _against_napkinxc(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, folder: Path) -> dict[str, Any]:
+def _against_napkinxc(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, place: Place) -> dict[str, Any]:
+    folder = place.work / "as-napkinxc"
     model = _with_hinge_2(model)
     napkinxc.write(model, folder)
-    with NapkinXC() as rival:
+    with NapkinXC(place.homes) as rival:
         rival.queries(folder.parent / "X.npz")
         rival.load(folder)
         ours = model.topk(X, k=plan.k, exact=True)
@@ -85,13 +96,14 @@ def _against_napkinxc(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Pla
         return {"versions": rival.versions(), "apart": {"exact": agreement}, "times": times}
 
 
-def _against_omikuji(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, folder: Path) -> dict[str, Any]:
+def _against_omikuji(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, place: Place) -> dict[str, Any]:
     """omikuji keeps the best `beam` labels of each leaf alone, so both sides get a beam as wide as the widest leaf."""
+    folder = place.work / "as-omikuji"
     widest = int(np.bincount(model.layers()[-1].parent).max())
     plan = replace(plan, beams=(max(plan.beam, widest),))
     omikuji.write(_with_hinge_2(model), folder)
     twin = omikuji.read(folder).model
-    with Omikuji() as rival:
+    with Omikuji(place.homes) as rival:
         rival.queries(folder.parent / "X.npz")
         rival.load(folder)
         ours = twin.topk(X, k=plan.k, beam=plan.beam)
@@ -140,7 +152,7 @@ def _agreement(ask: Callable[[Path], None], ours: tuple[Any, Any], work: Path) -
     return share
 
 
-_DUELS: dict[str, Callable[[Model, sp.csr_matrix, list[Any], Plan, Path], dict[str, Any]]] = {
+_DUELS: dict[str, Callable[[Model, sp.csr_matrix, list[Any], Plan, Place], dict[str, Any]]] = {
     "libpecos": _against_pecos,
     "napkinxc": _against_napkinxc,
     "omikuji": _against_omikuji,

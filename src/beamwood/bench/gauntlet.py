@@ -1,4 +1,4 @@
-"""A plan in; report.json, report.md and plots out. Cases that are already measured for the same plan are kept."""
+"""gauntlet.py — a plan in; report.json, report.md and plots out. Cases already measured are kept."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ from beamwood.training.progress import Progress
 REPORT = "report.json"
 
 
-def run(plan: Plan, out: Path, *, data: Path | None, progress: Progress) -> dict[str, Any]:
-    """Measures every case of the plan into `out`; a run that was stopped goes on where it was."""
+def run(plan: Plan, out: Path, *, data: Path | None, progress: Progress, rivals: Path | None = None) -> dict[str, Any]:
+    """Measures every case of the plan into `out`; a run that was stopped continues where it was.
+
+    rivals: the folder of installed rivals, which a plan that names rivals needs.
+    """
     from beamwood.bench.case import run_case
+    from beamwood.bench.duel import Place
+    from beamwood.bench.rivals import check_ready
     from beamwood.bench.sets import load_set
 
+    check_ready(rivals, plan.rivals)
     work = out / "work"
     work.mkdir(parents=True, exist_ok=True)
     report: dict[str, Any] = {"machine": machine(), "plan": plan.describe(), "cases": _kept(out, plan)}
@@ -29,7 +35,7 @@ def run(plan: Plan, out: Path, *, data: Path | None, progress: Progress) -> dict
         with progress.stage(f"{name}: data", 0):
             found = load_set(name, folder=data, scale=plan.scale_of(name), queries=plan.queries, seed=plan.seed)
         for branching in missing:
-            report["cases"].append(run_case(found, branching, plan, work, progress))
+            report["cases"].append(run_case(found, branching, plan, Place(work, rivals), progress))
             _write(out / REPORT, json.dumps(report, indent=1) + "\n")
     write_report(report, out)
     return report
@@ -103,7 +109,7 @@ def _how(report: dict[str, Any]) -> str:
 
 
 def _sets(cases: list[dict[str, Any]]) -> str:
-    keys = ("features", "labels", "train_rows", "test_rows", "nonzeros_a_row", "labels_a_row")
+    keys = ("features", "labels", "train_rows", "test_rows", "nonzeros_per_row", "labels_per_row")
     names, _ = tables.names_of(cases)
     found = {case["set"]: case["data"] for case in cases}
     rows = [[name, found[name]["origin"], *(f"{found[name][key]:,}" for key in keys)] for name in names]

@@ -1,10 +1,10 @@
-"""A TOML or JSON file in, a checked plan of what to measure out.
+"""plan.py — a TOML or JSON file in, a checked plan of what to measure out.
 
 ```toml
 sets = ["eurlex-4k", "wiki10-31k"]   # stand-ins of the paper's sets, or folders under --data
 scale = 0.1                          # of the stand-ins
 branching = [2, 8, 32]
-rivals = ["libpecos", "napkinxc"]
+rivals = ["libpecos", "napkinxc"]    # which --rivals must hold
 ```
 """
 
@@ -90,10 +90,10 @@ def _toml(text: str) -> Any:
 
 
 def _checked(key: str, value: Any, where: str) -> Any:
-    wanted, right = _RULES[key]
+    expected, right = _RULES[key]
     value = tuple(value) if isinstance(value, list) else value
     if not right(value):
-        raise SettingsError(f"{where}: {key} = {value!r}; wanted {wanted}.")
+        raise SettingsError(f"{where}: {key} = {value!r}; expected {expected}.")
     return value
 
 

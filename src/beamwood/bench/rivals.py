@@ -1,84 +1,56 @@
-"""A request in, a rival's answer out: each rival lives in a virtual environment and a process of its own.
+"""rivals.py — a request in, a rival's answer out: each rival runs in an environment and a process of its own.
 
-Rivals pin older packages than we do, so each gets `build/rivals/NAME` where the bench is started, made from PyPI on
-first use. A `Rival` starts its script in `workers/` there and talks to it one JSON line at a time; the worker holds its
-own clock, so both sides can be timed in turns from one script.
+The environments are made outside this package (`bench/rivals/install.py` of the repository): a folder per rival whose
+`ready.json` holds the command that starts its worker. A `Rival` talks to the worker one JSON line at a time; the worker
+holds its own clock, so both sides can be timed in turns from one script.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from beamwood.errors import BeamwoodError
 
-BUILD = Path("build").resolve()
-WORKERS = Path(__file__).resolve().parent / "workers"
-PECOS_VERSION = "libpecos==1.2.8"
+READY = "ready.json"  # in a rival's folder, once it is installed
 TYPES = {"csc": "CSC", "hash": "HASH_CHUNKED", "binary": "BINARY_SEARCH_CHUNKED"}  # of libpecos
-
-# What pip installs, a line a call; then the import that must work.
-PACKAGES: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
-    "libpecos": ((("numpy<2", "scipy<1.14", "scikit-learn"), ("--no-deps", PECOS_VERSION)), "pecos.xmc.xlinear"),
-    "napkinxc": ((("numpy<2", "scipy<1.14", "napkinxc==0.7.2"),), "napkinxc.models"),
-    "omikuji": ((("numpy", "scipy", "omikuji==0.5.2"),), "omikuji"),
-    "libmultilabel": ((("torch",), ("libmultilabel==0.10.0",)), "libmultilabel.linear"),
-    "bm25s": ((("numpy", "scipy", "bm25s"),), "bm25s"),
-    "annif": ((("annif==1.4.*",),), "annif"),
-}
 TIMED = ("libpecos", "napkinxc", "omikuji")  # those with a worker, which a plan may name
 
 
 class RivalError(BeamwoodError):
-    """The rival could not be installed, died, or refused a request."""
+    """The rival is not installed, died, or refused a request."""
 
 
-def python_of(name: str) -> Path:
-    """The interpreter that has this rival; makes its virtual environment when it is not there yet."""
-    home = BUILD / "rivals" / name
-    with _alone(home.with_suffix(".lock")):
-        if not (home / "ready").exists():
-            _install(name, home)
-    return home / "bin" / "python"
+def check_ready(homes: Path | None, names: tuple[str, ...]) -> None:
+    """Refuses before hours of work what would fail after them: a rival of the plan that nobody installed."""
+    for name in names:
+        _command(homes, name)
 
 
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Two benches that start at once must not build the same environment."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-
-
-def _install(name: str, home: Path) -> None:
-    calls, module = PACKAGES[name]
-    python = str(home / "bin" / "python")
-    print(f"installing {name} into {home}", file=sys.stderr, flush=True)
-    steps = [[sys.executable, "-m", "venv", "--clear", str(home)]]
-    steps += [[python, "-m", "pip", "install", "--quiet", *call] for call in calls]
-    steps += [[python, "-c", f"import {module}"]]
-    for step in steps:
-        if subprocess.run(step, stdout=sys.stderr, check=False).returncode:
-            raise RivalError(f"This step of installing {name} failed: {' '.join(step)}")
-    (home / "ready").touch()
+def _command(homes: Path | None, name: str) -> list[str]:
+    """What starts the worker of a rival."""
+    install = f"Make it from a clone with `python bench/rivals/install.py {name}`"
+    if homes is None:
+        raise RivalError(
+            f"The plan names the rival {name}, but no folder of rivals is given. {install}, add --rivals build/rivals."
+        )
+    try:
+        found = json.loads((homes / name / READY).read_text(encoding="utf-8"))["worker"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise RivalError(f"{homes / name} holds no installed rival. {install}.") from None
+    return list(found)
 
 
 class Rival:
     """A running rival. Use as a context manager; every method is one request."""
 
     name: str
-    script: str
 
-    def __init__(self, nice: int = 0) -> None:
-        command = ["nice", "-n", str(nice), str(python_of(self.name)), "-u", str(WORKERS / self.script)]
+    def __init__(self, homes: Path | None, nice: int = 0) -> None:
+        command = ["nice", "-n", str(nice), *_command(homes, self.name)]
         self._worker = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -117,7 +89,7 @@ class Rival:
 class Pecos(Rival):
     """libpecos: the code of the paper's authors."""
 
-    name, script = "libpecos", "serve_pecos.py"
+    name = "libpecos"
 
     def train(self, x: Path, y: Path, folder: Path, branching: int, threads: int = 1) -> float:
         """Seconds it took; `folder` then holds the model."""
@@ -136,15 +108,15 @@ class Pecos(Rival):
         self.ask("answers", name=kind, beam=beam, k=k, out=str(out))
 
     def batch(self, kind: str, beam: int, k: int, threads: int = 1) -> float:
-        """Microseconds a query, all queries in one call."""
+        """Microseconds per query, all queries in one call."""
         return float(self.ask("batch", name=kind, beam=beam, k=k, threads=threads)["microseconds"])
 
     def online(self, kind: str, beam: int, k: int, rows: int) -> list[float]:
-        """Microseconds of each query, one call of its Python `predict` a row."""
+        """Microseconds of each query, one call of its Python `predict` per row."""
         return list(self.ask("online", name=kind, beam=beam, k=k, rows=rows)["microseconds"])
 
     def native(self, kind: str, beam: int, k: int, rows: int) -> list[float]:
-        """Microseconds of each query, one call of its C function a row, arguments prepared."""
+        """Microseconds of each query, one call of its C function per row, arguments prepared."""
         return list(self.ask("native", name=kind, beam=beam, k=k, rows=rows)["microseconds"])
 
 
@@ -167,10 +139,10 @@ class Simple(Rival):
 class NapkinXC(Simple):
     """napkinxc: searches its trees exactly."""
 
-    name, script = "napkinxc", "serve_napkinxc.py"
+    name = "napkinxc"
 
 
 class Omikuji(Simple):
     """omikuji: Parabel and Bonsai in Rust."""
 
-    name, script = "omikuji", "serve_omikuji.py"
+    name = "omikuji"

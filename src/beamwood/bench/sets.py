@@ -27,12 +27,12 @@ class Size:
     train: int
     test: int
     nonzeros: float
-    labels_a_row: float
+    labels_per_row: float
 
     def scaled(self, scale: float) -> Size:
         features = max(int(self.features * scale**0.5), int(8 * self.nonzeros))
         train, test = (max(200, int(rows * scale)) for rows in (self.train, self.test))
-        return Size(features, max(64, int(self.labels * scale)), train, test, self.nonzeros, self.labels_a_row)
+        return Size(features, max(64, int(self.labels * scale)), train, test, self.nonzeros, self.labels_per_row)
 
 
 STAND_INS = {
@@ -63,8 +63,8 @@ class Data:
             "labels": self.Y.shape[1],
             "train_rows": self.X.shape[0],
             "test_rows": self.X_test.shape[0],
-            "nonzeros_a_row": round(self.X_test.nnz / max(1, self.X_test.shape[0]), 1),
-            "labels_a_row": round(self.Y.nnz / max(1, self.Y.shape[0]), 2),
+            "nonzeros_per_row": round(self.X_test.nnz / max(1, self.X_test.shape[0]), 1),
+            "labels_per_row": round(self.Y.nnz / max(1, self.Y.shape[0]), 2),
         }
 
 
@@ -87,7 +87,7 @@ def _stand_in(name: str, scale: float, queries: int, seed: int) -> Data:
     size = STAND_INS[name].scaled(scale)
     test = min(size.test, max(queries, 200))
     made = generate.dataset(
-        size.labels, size.features, size.train + test, size.nonzeros, seed, labels_per_row=size.labels_a_row
+        size.labels, size.features, size.train + test, size.nonzeros, seed, labels_per_row=size.labels_per_row
     )
     X, Y = made.X, made.Y
     return Data(name, f"stand-in, scale {scale:g}", X[:-test], Y[:-test], X[-test:], Y[-test:])

@@ -31,7 +31,15 @@ OwnSets = Annotated[
     Path | None,
     typer.Option(
         "--data",
-        help="A folder with a folder a set, in npz or XMC text; used before stand-ins.",
+        help="A folder with one folder per set, in npz or XMC text; used before stand-ins.",
+        rich_help_panel=_PLAN_PANEL,
+    ),
+]
+Rivals = Annotated[
+    Path | None,
+    typer.Option(
+        "--rivals",
+        help="The folder of rivals that bench/rivals/install.py made, for a plan that names some.",
         rich_help_panel=_PLAN_PANEL,
     ),
 ]
@@ -47,12 +55,13 @@ def bench(
     subject: Subject,
     data: o.Data = None,
     x: o.X = None,
-    queries: Annotated[int, typer.Option("--queries", "-n", min=1, help="Use the first so many rows.")] = 1000,
+    queries: Annotated[int, typer.Option("--queries", "-n", min=1, help="Use this many of the first rows.")] = 1000,
     rounds: Annotated[int, typer.Option(min=1, help="Runs of each variant, in turns; the quickest counts.")] = 5,
     k: o.K = 10,
     beam: o.Beam = 10,
     out: Out = Path("bench-report"),
     own_sets: OwnSets = None,
+    rivals: Rivals = None,
     scale: Scale = None,
     format: o.Format = None,
     text_column: o.TextColumn = "text",
@@ -68,10 +77,10 @@ def bench(
     Example: beamwood bench bench/plans/small.toml --out bench-report
 
     All variants must give the same bits before any of them is timed. One thread unless the plan says more. A plan names
-    sets, branchings and rivals; its report has the tables of the paper and plots. A stopped run goes on where it was.
+    sets, branchings and rivals; its report has the tables of the paper and plots. A stopped run continues where it was.
     """
     if subject.suffix in PLANS:
-        _run_plan(subject, out, own_sets, scale, quiet, json_)
+        _run_plan(subject, out, own_sets, rivals, scale, quiet, json_)
         return
     import beamwood as bw
     from beamwood.bench.variants import LEGEND, time_variants, variants_table
@@ -86,16 +95,24 @@ def bench(
         show_json({**how, "variants": [asdict(time) for time in times]})
         return
     show(f"All variants gave the same bits for {X.shape[0]:,} queries.\n")
-    show(f"Microseconds a query (one thread, beam {beam}, k {k})", variants_table(times), LEGEND)
+    show(f"Microseconds per query (one thread, beam {beam}, k {k})", variants_table(times), LEGEND)
 
 
-def _run_plan(plan_file: Path, out: Path, own_sets: Path | None, scale: float | None, quiet: bool, json_: bool) -> None:
+def _run_plan(
+    plan_file: Path,
+    out: Path,
+    own_sets: Path | None,
+    rivals: Path | None,
+    scale: float | None,
+    quiet: bool,
+    json_: bool,
+) -> None:
     from beamwood.bench.gauntlet import run
     from beamwood.bench.plan import read_plan
 
     plan = read_plan(plan_file)
     plan = plan if scale is None else replace(plan, scale=scale)
-    report = run(plan, out, data=own_sets, progress=progress_for(not (quiet or json_)))
+    report = run(plan, out, data=own_sets, rivals=rivals, progress=progress_for(not (quiet or json_)))
     if json_:
         show_json(report)
         return
@@ -103,7 +120,7 @@ def _run_plan(plan_file: Path, out: Path, own_sets: Path | None, scale: float | 
 
 
 def _rows(model: Any, given: Given, count: int) -> Any:
-    """The first so many queries, as the model's features."""
+    """The first `count` queries, as the model's features."""
     if given.is_text:
         texts = [text for text, _ in islice(given.records(with_labels=False), count)]
         X = text_of(model).transform(texts)
