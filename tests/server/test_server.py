@@ -32,10 +32,10 @@ from beamwood.server.app.dispatch import App  # noqa: E402
 from beamwood.server.app.metrics import Metrics  # noqa: E402
 from beamwood.server.app.routes import Routes  # noqa: E402
 from beamwood.server.options import ServeOptions  # noqa: E402
-from beamwood.server.process.admission import Desk  # noqa: E402
+from beamwood.server.process.admission import AdmissionQueue  # noqa: E402
 from beamwood.server.process.connection import Connection  # noqa: E402
 from beamwood.server.process.log import Log  # noqa: E402
-from beamwood.server.process.registry import Shelf  # noqa: E402
+from beamwood.server.process.registry import Registry  # noqa: E402
 from beamwood.server.process.supervisor import shut  # noqa: E402
 from beamwood.server.process.worker import config_of  # noqa: E402
 
@@ -519,7 +519,7 @@ def test_a_request_that_came_and_was_not_read_yet_is_answered_before_its_connect
 
     async def run() -> bytes:
         loop, row = asyncio.get_running_loop(), Metrics(["shop"], 1).row(0)
-        routes = Routes(options, Shelf(options), Desk(options, row, loop), row, None)
+        routes = Routes(options, Registry(options), AdmissionQueue(options, row, loop), row, None)
         app = App(options, routes, row, Log("off"))
         config = config_of(app, options)
         config.load()
@@ -535,7 +535,7 @@ def test_a_request_that_came_and_was_not_read_yet_is_answered_before_its_connect
             answer = b""
             while part := await asyncio.wait_for(loop.sock_recv(client, 65536), 20):
                 answer += part
-        routes.desk.close()
+        routes.admission.close()
         return answer
 
     answer = asyncio.run(run())

@@ -92,7 +92,7 @@ def serve(
     if missing:
         raise SettingsError(f"serve needs {', '.join(missing)}; install the extra: pip install 'beamwood[serve]'")
     from beamwood.server.options import ServeOptions, read_token
-    from beamwood.server.process.supervisor import Boss
+    from beamwood.server.process.supervisor import Supervisor
 
     chosen = ServeOptions(
         models=_models(model_file, name or []),
@@ -120,11 +120,11 @@ def serve(
         log=log,
         log_queries=log_queries,
     )
-    boss = Boss(chosen)
-    where, at = boss.address
+    supervisor = Supervisor(chosen)
+    where, at = supervisor.address
     address = f"http://[{where}]:{at}/" if ":" in where else f"http://{where}:{at}/"
     names = ", ".join(chosen.models)
-    raise typer.Exit(boss.run(lambda: show(f"{names}: {address} ({_workers(chosen.workers)}; Ctrl-C stops)")))
+    raise typer.Exit(supervisor.run(lambda: show(f"{names}: {address} ({_workers(chosen.workers)}; Ctrl-C stops)")))
 
 
 def _models(model_file: Path | None, named: list[str]) -> dict[str, Path]:

@@ -1,7 +1,7 @@
 """Models in, HTTP out: `beamwood serve`. Needs the extra: pip install 'beamwood[serve]'.
 
-A request walks: worker.py (sockets) ─▶ connection.py (HTTP) ─▶ app.py (routes) ─▶ access.py (may it?) ─▶ schema.py
+A request walks: worker.py (sockets) ─▶ connection.py (HTTP) ─▶ dispatch.py (routes) ─▶ access.py (may it?) ─▶ schema.py
 (what is asked) ─▶ admission.py (is there room?) ─▶ answers.py (the model) ─▶ back. Plain short searches take direct.py
-instead, from connection.py and back in one native call. swap.py holds the models, metrics.py counts, log.py writes,
-boss.py starts the workers and keeps them alive, page/ is what people see.
+instead, from connection.py and back in one native call. registry.py holds the models, metrics.py counts, log.py writes,
+supervisor.py starts the workers and keeps them alive, page/ is what people see.
 """

@@ -1,4 +1,4 @@
-"""app.py — an ASGI application: a request in, the route that answers it, the answer out, counted and logged."""
+"""dispatch.py — an ASGI application: a request in, the route that answers it, the answer out, counted and logged."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class App:
     def __init__(self, options: ServeOptions, routes: Routes, row: Row, log: Log) -> None:
         self._options, self._routes, self.row, self._log = options, routes, row, log
         self._gate = Gate(options.token, options.cors)
-        self.direct = Direct(options, routes.desk, row, log, self._gate)
-        self.direct.show(routes.shelf.all())
+        self.direct = Direct(options, routes.admission, row, log, self._gate)
+        self.direct.show(routes.registry.all())
         self._draining = False
 
     def drain(self) -> None:

@@ -58,7 +58,7 @@ def _layout(models: int) -> dict[str, int]:
 
 
 class Metrics:
-    """The rows of all workers, in memory behind an open file that the boss makes and hands to them."""
+    """The rows of all workers, in memory behind an open file that the supervisor makes and hands to them."""
 
     def __init__(self, models: Sequence[str], workers: int, file: int | None = None) -> None:
         self.models, self.workers = tuple(models), workers

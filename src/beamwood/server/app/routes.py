@@ -14,8 +14,8 @@ from beamwood.server.app.metrics import Row
 from beamwood.server.app.replies import Refusal, Reply, as_json
 from beamwood.server.app.schema import Question, Reader
 from beamwood.server.options import ServeOptions
-from beamwood.server.process.admission import Desk, Done
-from beamwood.server.process.registry import Served, Shelf
+from beamwood.server.process.admission import AdmissionQueue, Done
+from beamwood.server.process.registry import Registry, Served
 
 if TYPE_CHECKING:
     from beamwood.server.app.dispatch import Request
@@ -27,8 +27,10 @@ Reload = Callable[[], Awaitable[dict[str, Any]]]
 class Routes:
     """What the server answers to."""
 
-    def __init__(self, options: ServeOptions, shelf: Shelf, desk: Desk, row: Row, reload: Reload) -> None:
-        self._options, self.shelf, self.desk, self._row = options, shelf, desk, row
+    def __init__(
+        self, options: ServeOptions, registry: Registry, admission: AdmissionQueue, row: Row, reload: Reload
+    ) -> None:
+        self._options, self.registry, self.admission, self._row = options, registry, admission, row
         self._reload, self._reader = reload, Reader(options)
         self.ready = True
         self._fixed: dict[str, dict[str, Handler]] = {
@@ -73,7 +75,7 @@ class Routes:
     async def search_post(self, request: Request) -> Reply:
         """A question as JSON."""
         body = await request.body()
-        self.desk.check_room()
+        self.admission.check_room()
         return await self._search(request, self._reader.search(body))
 
     async def search_get(self, request: Request) -> Reply:
@@ -81,22 +83,22 @@ class Routes:
         return await self._search(request, self._reader.search_query(request.query))
 
     async def _search(self, request: Request, question: Question) -> Reply:
-        served = self.shelf.get(question.model)
+        served = self.registry.get(question.model)
         if self._options.log_queries:
             request.log["query"] = question.text or question.texts
         kind = answers.kind_of(served, question)
-        done = await self.desk.ask(lambda: answers.search(served, question), kind, question.rows)
+        done = await self.admission.ask(lambda: answers.search(served, question), kind, question.rows)
         return self._finished(request, served, question, done)
 
     async def explain(self, request: Request) -> Reply:
         """How a label came to its score."""
         body = await request.body()
-        self.desk.check_room()
+        self.admission.check_room()
         question = self._reader.explain(body)
-        served = self.shelf.get(question.model)
+        served = self.registry.get(question.model)
         if self._options.log_queries:
             request.log["query"] = question.text
-        done = await self.desk.ask(lambda: answers.explain(served, question), (served.name, "explain"))
+        done = await self.admission.ask(lambda: answers.explain(served, question), (served.name, "explain"))
         return self._finished(request, served, question, done)
 
     def _finished(self, request: Request, served: Served, question: Question, done: Done) -> Reply:
@@ -111,12 +113,12 @@ class Routes:
 
     async def models(self, request: Request) -> Reply:
         """All models."""
-        return as_json({"models": [served.description for served in self.shelf.all()]})
+        return as_json({"models": [served.description for served in self.registry.all()]})
 
     async def label(self, request: Request) -> Reply:
         """One label by its number."""
         name = parse_qs(request.query.decode("utf-8", "replace")).get("model", [None])[0]
-        served = self.shelf.get(name)
+        served = self.registry.get(name)
         digits = request.path.rpartition("/")[2]
         if not (digits.isascii() and digits.isdecimal()) or len(digits) > 12 or int(digits) >= served.model.n_labels:
             raise Refusal(
@@ -132,21 +134,21 @@ class Routes:
 
     async def projects(self, request: Request) -> Reply:
         """All models as Annif's projects."""
-        return as_json({"projects": [annif.describe(served) for served in self.shelf.all()]})
+        return as_json({"projects": [annif.describe(served) for served in self.registry.all()]})
 
     async def project(self, request: Request) -> Reply:
         """One of them."""
-        return as_json(annif.describe(self.shelf.get(request.path.split("/")[3])))
+        return as_json(annif.describe(self.registry.get(request.path.split("/")[3])))
 
     async def suggest(self, request: Request) -> Reply:
         """Suggestions for a text."""
         if request.headers.get(b"content-type", b"").startswith(b"multipart/"):
             raise Refusal(415, "form-wanted", "Send the fields as application/x-www-form-urlencoded.", close=True)
         text, limit, threshold = self._reader.suggest(await request.body())
-        served = self.shelf.get(request.path.split("/")[3])
+        served = self.registry.get(request.path.split("/")[3])
         prefix, beam = self._options.uri_prefix, self._options.beam
         question = Question(served.name, limit, beam, text=text)
-        done = await self.desk.ask(
+        done = await self.admission.ask(
             lambda: annif.suggest(served, text, limit, threshold, beam, prefix), (served.name, "suggest")
         )
         self._finished(request, served, question, done)

@@ -31,7 +31,7 @@ class Done(NamedTuple):
     engine: int
 
 
-class Ticket:
+class Job:
     """One question on its way: what to call for its answer, and its price when it was let in."""
 
     __slots__ = ("admitted", "future", "kind", "price", "result", "rows", "work")
@@ -44,7 +44,7 @@ class Ticket:
         self.result: Done | BaseException | None = None
 
 
-class Desk:
+class AdmissionQueue:
     """Lets questions in and hands them to its threads. Lives on one event loop."""
 
     def __init__(self, options: ServeOptions, row: Row, loop: asyncio.AbstractEventLoop) -> None:
@@ -56,8 +56,8 @@ class Desk:
         self._inside, self._owed = 0, 0.0  # questions let in and not done; the nanoseconds they are expected to take
         self.prices = _core.Prices()  # of one query of each kind of question
         self._numbers: dict[Hashable, int] = {}  # of the kinds
-        self._todo: SimpleQueue[Ticket | None] = SimpleQueue()
-        self._done: deque[Ticket] = deque()
+        self._todo: SimpleQueue[Job | None] = SimpleQueue()
+        self._done: deque[Job] = deque()
         self._told = False
         for number in range(self._threads):
             threading.Thread(target=self._serve, name=f"engine-{number}", daemon=True).start()
@@ -73,12 +73,12 @@ class Desk:
         self.check_room()
         number = self.number_of(kind)
         price = self.prices.of(number) * rows
-        ticket = Ticket(work, number, rows, price, self._loop.create_future())
+        job = Job(work, number, rows, price, self._loop.create_future())
         self._inside += 1
         self._owed += price
         self._row.set("queued", max(0, self._inside - self._threads))
-        self._todo.put(ticket)
-        return await ticket.future
+        self._todo.put(job)
+        return await job.future
 
     def check_room(self) -> None:
         """Raises a Refusal when there is no room for any question: also before one is read, which may take long."""
@@ -113,18 +113,18 @@ class Desk:
 
     def _serve(self) -> None:
         """What an engine thread does: takes a question and answers it, on and on."""
-        while (ticket := self._todo.get()) is not None:
+        while (job := self._todo.get()) is not None:
             begun = time.perf_counter_ns()
-            waited = begun - ticket.admitted
+            waited = begun - job.admitted
             if waited > self._deadline:
                 message = "The answer did not begin within the time limit."
-                ticket.result = Refusal(503, "too-late", message, retry_after=self._retry_after)
+                job.result = Refusal(503, "too-late", message, retry_after=self._retry_after)
             else:
                 try:
-                    ticket.result = Done(ticket.work(), waited, time.perf_counter_ns() - begun)
+                    job.result = Done(job.work(), waited, time.perf_counter_ns() - begun)
                 except BaseException as error:
-                    ticket.result = error
-            self._done.append(ticket)
+                    job.result = error
+            self._done.append(job)
             if not self._told:
                 self._told = True
                 self._loop.call_soon_threadsafe(self._deliver)
@@ -133,15 +133,15 @@ class Desk:
         """On the event loop: hands the answers to those who wait, and learns the prices."""
         self._told = False
         while self._done:
-            ticket = self._done.popleft()
+            job = self._done.popleft()
             self._inside -= 1
-            self._owed = self._owed - ticket.price if self._inside else 0.0
-            if isinstance(ticket.result, Done):
-                self.prices.learn(ticket.kind, ticket.result.engine / ticket.rows)
-            if ticket.future.done():  # no one waits for it any more
+            self._owed = self._owed - job.price if self._inside else 0.0
+            if isinstance(job.result, Done):
+                self.prices.learn(job.kind, job.result.engine / job.rows)
+            if job.future.done():  # no one waits for it any more
                 continue
-            if isinstance(ticket.result, Done):
-                ticket.future.set_result(ticket.result)
-            elif ticket.result is not None:
-                ticket.future.set_exception(ticket.result)
+            if isinstance(job.result, Done):
+                job.future.set_result(job.result)
+            elif job.result is not None:
+                job.future.set_exception(job.result)
         self._row.set("queued", max(0, self._inside - self._threads))

@@ -1,7 +1,7 @@
 """connection.py — the bytes of one connection in, its requests handed on and their answers written out.
 
 Requests go two ways. A search that has come in one piece is answered on the spot when it is short (direct.py): no task,
-no queue. Everything else goes uvicorn's way, as a task that runs the application (app.py). What is ours besides is
+no queue. Everything else goes uvicorn's way, as a task that runs the application (dispatch.py). What is ours besides is
 patience: connections that are slow, idle, too long or too many are ended by a sweep.
 """
 

@@ -1,7 +1,7 @@
 """direct.py — a plain search request in, all bytes of its answer out, on the spot, in one native call.
 
 Most requests are short searches: a task, a queue and a thread would cost more than the answer, and so would the Python
-to read, count and log it. The law: an answer from here is the one that the application (app.py) would give, counted and
+to read, count and log it. The law: an answer from here is the one that the application (dispatch.py) would give, counted and
 logged the same. Whatever is not plain, not short or not good gets None here and goes there, where the reason is told.
 """
 
@@ -17,7 +17,7 @@ from beamwood.server.app.metrics import Row
 from beamwood.server.app.replies import Refusal
 from beamwood.server.app.schema import Question
 from beamwood.server.options import ServeOptions
-from beamwood.server.process.admission import Desk
+from beamwood.server.process.admission import AdmissionQueue
 from beamwood.server.process.log import Log
 from beamwood.server.process.registry import Served
 
@@ -31,10 +31,10 @@ _WIDTHS = 33  # of beams in bits
 class Direct:
     """Answers plain requests of one worker. While it is not `open`, the application does."""
 
-    def __init__(self, options: ServeOptions, desk: Desk, row: Row, log: Log, gate: Gate) -> None:
-        self._desk, self._gate = desk, gate
+    def __init__(self, options: ServeOptions, admission: AdmissionQueue, row: Row, log: Log, gate: Gate) -> None:
+        self._admission, self._gate = admission, gate
         reader = _core.QuestionReader(options.k, options.beam, options.max_k, options.max_beam)
-        self._native = _core.ShortSearches(reader, desk.prices, row.searches, log.lines, secrets.token_hex(6))
+        self._native = _core.ShortSearches(reader, admission.prices, row.searches, log.lines, secrets.token_hex(6))
         self.longest = min(_LONGEST, options.max_body)
         self._guarded = options.token is not None
         self.open = not (options.cors or options.log_queries)
@@ -45,7 +45,7 @@ class Direct:
         for served in models:
             parts = served.model.native_parts() if served.model.text is not None else ()
             questions = [Question(None, 1, (1 << width) - 1) for width in range(_WIDTHS)]
-            kinds = [self._desk.number_of(kind_of(served, question)) for question in questions]
+            kinds = [self._admission.number_of(kind_of(served, question)) for question in questions]
             self._native.put(served.name, parts, served.head.decode(), kinds)
 
     def set_headers(self, headers: list[tuple[bytes, bytes]]) -> None:

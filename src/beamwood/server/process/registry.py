@@ -1,4 +1,4 @@
-"""swap.py — model files in, models ready to answer out; a new file takes the old one's place between two requests.
+"""registry.py — model files in, models ready to answer out; a new file takes the old one's place between two requests.
 
 A request holds the `Served` it began with, so it is answered by one version of the model whatever happens meanwhile;
 the last request that lets go of an old version frees it. A file that is not good is refused and nothing changes.
@@ -68,7 +68,7 @@ class BadModel(BeamwoodError):
         self.name = name
 
 
-class Shelf:
+class Registry:
     """The models of one worker by name. The first one answers when none is named."""
 
     def __init__(self, options: ServeOptions) -> None:

@@ -1,7 +1,7 @@
-"""boss.py — options in, a listening socket and its workers out, kept alive until told to stop. Handles no request.
+"""supervisor.py — options in, a listening socket and its workers out, kept alive until told to stop.
 
-Signals: TERM and INT drain and stop (exit code 0), HUP has every worker read the model files again. The boss opens the
-socket, so connections wait in its queue, and are not lost, while a worker that died is started again.
+It handles no request. Signals: TERM and INT drain and stop (exit code 0), HUP has every worker read the model files
+again. It opens the socket, so connections wait in its queue, and are not lost, while a worker that died is started again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from beamwood.errors import SettingsError
 from beamwood.server.app.metrics import Metrics
 from beamwood.server.options import ServeOptions
-from beamwood.server.process.registry import BadModel, Shelf
+from beamwood.server.process.registry import BadModel, Registry
 
 _SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
 _BACKLOG = 2048
@@ -54,7 +54,7 @@ class _Signals:
         return set(os.read(self._read, 4096)) if ready else set()
 
 
-class Boss:
+class Supervisor:
     """The process that people start."""
 
     def __init__(self, options: ServeOptions) -> None:
@@ -142,7 +142,7 @@ class Boss:
 def _check_models(options: ServeOptions) -> None:
     """Every model opens; told before anything listens."""
     try:
-        Shelf(options)
+        Registry(options)
     except BadModel as error:
         raise SettingsError(f"{error.name}: {error}") from None
 

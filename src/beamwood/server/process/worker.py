@@ -29,10 +29,10 @@ from beamwood.server.app.metrics import Metrics, Row
 from beamwood.server.app.replies import Refusal
 from beamwood.server.app.routes import Routes
 from beamwood.server.options import ServeOptions
-from beamwood.server.process.admission import Desk
+from beamwood.server.process.admission import AdmissionQueue
 from beamwood.server.process.connection import Connection
 from beamwood.server.process.log import Log
-from beamwood.server.process.registry import BadModel, Served, Shelf
+from beamwood.server.process.registry import BadModel, Registry, Served
 
 _ACCEPT_SECONDS = 0.15  # how long a worker that stops still takes connections that are in the queue
 _LINGER_SECONDS = 0.5  # how long it waits for the next request of open connections, to close them with its answer
@@ -103,7 +103,7 @@ class Server(uvicorn.Server):
         done = await super().on_tick(counter)
         if counter % 10 == 0:
             self._worker.each_second(self.server_state)
-        return done or os.getppid() != self._worker.boss
+        return done or os.getppid() != self._worker.supervisor
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Takes what is in the queue, answers all of it, closes connections with an answer, then stops."""
@@ -141,32 +141,32 @@ class Worker:
     """One process of the server."""
 
     def __init__(
-        self, number: int, options: ServeOptions, metrics: Metrics, listener: socket.socket, boss: int
+        self, number: int, options: ServeOptions, metrics: Metrics, listener: socket.socket, supervisor: int
     ) -> None:
-        self.boss, self._listener, self._metrics, self._options = boss, listener, metrics, options
+        self.supervisor, self._listener, self._metrics, self._options = supervisor, listener, metrics, options
         self._log = Log(options.log, number)
         self._row: Row = metrics.row(number)
-        self._shelf = Shelf(options)
+        self._registry = Registry(options)
         self._swapping = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def run(self) -> None:
         """Serves until told to stop."""
         loop = asyncio.get_running_loop()
-        self._desk = Desk(self._options, self._row, loop)
-        self._routes = Routes(self._options, self._shelf, self._desk, self._row, self.reload)
+        self._admission = AdmissionQueue(self._options, self._row, loop)
+        self._routes = Routes(self._options, self._registry, self._admission, self._row, self.reload)
         self._app = App(self._options, self._routes, self._row, self._log)
         server = Server(config_of(self._app, self._options), self, self._listener)
         loop.add_signal_handler(signal.SIGTERM, setattr, server, "should_exit", True)
         loop.add_signal_handler(signal.SIGHUP, self._reload_by_signal)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the boss decides what it means
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the supervisor decides what it means
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD})
         self._show_versions()
         self._row.set("ready", 1.0)
-        self._log.event("worker ready", pid=os.getpid(), models={s.name: s.version for s in self._shelf.all()})
+        self._log.event("worker ready", pid=os.getpid(), models={s.name: s.version for s in self._registry.all()})
         await server.serve()
         self._row.set("ready", 0.0)
-        self._desk.close()
+        self._admission.close()
         self._log.event("worker stopped", pid=os.getpid())
         self._log.close()
 
@@ -191,17 +191,17 @@ class Worker:
         """Swaps here, then in the other workers; the answer comes when all of them serve the new files."""
         await self._swap()
         if self._metrics.workers > 1:
-            os.kill(self.boss, signal.SIGHUP)
+            os.kill(self.supervisor, signal.SIGHUP)
             ends = asyncio.get_running_loop().time() + _SWAP_SECONDS
             while not self._all_serve_the_same():
                 if asyncio.get_running_loop().time() > ends:
                     raise Refusal(503, "swap-unfinished", "Not every worker serves the new files yet.", retry_after=5)
                 await asyncio.sleep(0.01)
-        return {"models": [{"name": served.name, "version": served.version} for served in self._shelf.all()]}
+        return {"models": [{"name": served.name, "version": served.version} for served in self._registry.all()]}
 
     def _all_serve_the_same(self) -> bool:
         """Whether every worker serves what this one does now: a still newer file may have come meanwhile."""
-        mine = enumerate(self._shelf.all())
+        mine = enumerate(self._registry.all())
         return all(self._metrics.serves(number, served.version, served.lists) for number, served in mine)
 
     def _reload_by_signal(self) -> None:
@@ -216,7 +216,7 @@ class Worker:
     async def _swap(self) -> None:
         async with self._swapping:
             try:
-                fresh: dict[str, Served] = await asyncio.to_thread(self._shelf.load_again)
+                fresh: dict[str, Served] = await asyncio.to_thread(self._registry.load_again)
             except BadModel as error:
                 self._row.add("refused")
                 self._log.event("model refused", model=error.name, message=str(error))
@@ -224,14 +224,14 @@ class Worker:
                     409, "model-refused", f"The new file of {error.name} is not good; the old model goes on. "
                     "The log says what is wrong with it."
                 ) from None  # fmt: skip
-            swapped = self._shelf.put(fresh)
+            swapped = self._registry.put(fresh)
             self._app.direct.show(fresh.values())
             self._row.add("swaps", swapped)
             self._show_versions()
             self._log.event("models read again", swapped=swapped, models={s.name: s.version for s in fresh.values()})
 
     def _show_versions(self) -> None:
-        for number, served in enumerate(self._shelf.all()):
+        for number, served in enumerate(self._registry.all()):
             self._row.serves(number, served.version, served.lists)
 
 
@@ -261,8 +261,8 @@ def _more_files() -> None:
 
 
 def main() -> None:
-    """The words of the command line are numbers: which worker, and the open files it shares with the boss."""
-    number, listener_file, metrics_file, options_file, boss = map(int, sys.argv[1:])
+    """The words of the command line are numbers: which worker, and the open files it shares with the supervisor."""
+    number, listener_file, metrics_file, options_file, supervisor = map(int, sys.argv[1:])
     with os.fdopen(options_file, "rb") as stream:
         stream.seek(0)
         options: ServeOptions = pickle.load(stream)  # written by our own parent, into memory that no one else has
@@ -272,7 +272,7 @@ def main() -> None:
     metrics = Metrics(list(options.models), options.workers, metrics_file)
     listener = socket.socket(fileno=listener_file)
     try:
-        worker = Worker(number, options, metrics, listener, boss)
+        worker = Worker(number, options, metrics, listener, supervisor)
     except BadModel as error:
         line = {"event": "model refused", "worker": number, "model": error.name, "message": str(error)}
         sys.stderr.buffer.write(orjson.dumps(line) + b"\n")
