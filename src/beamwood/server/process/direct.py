@@ -1,8 +1,9 @@
 """direct.py — a plain search request in, all bytes of its answer out, on the spot, in one native call.
 
 Most requests are short searches: a task, a queue and a thread would cost more than the answer, and so would the Python
-to read, count and log it. The law: an answer from here is the one that the application (dispatch.py) would give, counted and
-logged the same. Whatever is not plain, not short or not good gets None here and goes there, where the reason is told.
+to read, count and log it. The law: an answer from here is the one that the application (dispatch.py) would give,
+counted and logged the same. Whatever is not plain, not short or not good gets None here and goes there, where the
+reason is told.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """supervisor.py — options in, a listening socket and its workers out, kept alive until told to stop.
 
 It handles no request. Signals: TERM and INT drain and stop (exit code 0), HUP has every worker read the model files
-again. It opens the socket, so connections wait in its queue, and are not lost, while a worker that died is started again.
+again. It opens the socket, so connections wait in its queue, and are not lost, while a worker that died is replaced.
 """
 
 from __future__ import annotations
