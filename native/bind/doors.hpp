@@ -57,5 +57,6 @@ void bind_training(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_serving(nb::module_& m);
 void bind_text(nb::module_& m);
+void bind_strings(nb::module_& m);
 void bind_clustering(nb::module_& m);
 void bind_readers(nb::module_& m);

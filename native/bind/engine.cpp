@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "beamwood/engine/exact.hpp"
-#include "beamwood/xxh3.hpp"
 
 using namespace beamwood;
 
@@ -202,8 +201,6 @@ void bind_engine(nb::module_& m) {
   m.attr("MAX_WIDTH") = kMaxWidth;
   m.def("isa_supported", [](int isa) { return kernels_for(static_cast<Isa>(isa)) != nullptr; }, nb::arg("isa"));
   m.def("best_isa", [] { return static_cast<int>(best_isa()); });
-  m.def(
-      "xxh3_64", [](const In<std::uint8_t>& bytes) { return xxh3_64(bytes.data(), bytes.shape(0)); }, nb::arg("bytes"));
   m.def(
       "activate",
       [](int kind, int power, const F32& z, const Out<float>& scores) {

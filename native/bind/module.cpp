@@ -18,6 +18,7 @@ NB_MODULE(_core, m) {
   bind_explain(m);
   bind_training(m);
   bind_text(m);
+  bind_strings(m);
   bind_search(m);
   bind_serving(m);
   bind_clustering(m);

@@ -20,5 +20,11 @@ TEST(checksums_are_those_of_xxhash) {
     std::vector<std::uint8_t> bytes(k.length);
     for (std::size_t i = 0; i < k.length; ++i) bytes[i] = static_cast<std::uint8_t>(i * 131 + (i >> 8) * 17 + 7);
     CHECK(beamwood::xxh3_64(bytes.data(), bytes.size()) == k.hash);
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{63}, std::size_t{1000}}) {
+      beamwood::Xxh3 hash;
+      for (std::size_t at = 0; at < bytes.size(); at += piece)
+        hash.add(bytes.data() + at, std::min(piece, bytes.size() - at));
+      CHECK(hash.value() == k.hash);
+    }
   }
 }
