@@ -90,7 +90,7 @@ def described(model: bw.Model, X: Any, Y: Any) -> dict[str, Any]:
     return {
         "precision": {rank: 100 * value for rank, value in found.precision.items()},
         "bytes": info["bytes_of_weights"],
-        "bytes_a_weight": info["bytes_a_nonzero"],
+        "bytes_a_weight": info["bytes_per_nonzero"],
     }
 
 

@@ -197,7 +197,7 @@ def cold(path: Path, X: Any) -> dict[int, Latency]:
 
 def warm_up(model: bw.Model) -> None:
     """Brings every page of the file into memory and into this process."""
-    for array in model._sections.values():
+    for array in model.parts.sections.values():
         array.view(np.uint8)[::4096].max()
 
 

@@ -73,7 +73,7 @@ def trained(X: Any, Y: Any, path: Path, args: argparse.Namespace, settings: dict
         "GiB of memory at most while training, data included": peak,
         "MB of the model file": path.stat().st_size / 1e6,
         "weights": info["nonzeros"],
-        "bytes a weight": info["bytes_a_nonzero"],
+        "bytes a weight": info["bytes_per_nonzero"],
         "layers": info["depth"],
         **report,
     }

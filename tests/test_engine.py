@@ -109,7 +109,7 @@ def test_the_sort_of_blocks_changes_no_bit() -> None:
     model = small_model()
     X = small_queries(300)
     for threads in (1, 2):
-        labels, scores, _ = model._searcher.topk(X, 5, 5, threads, False, sort_blocks=False)
+        labels, scores, _ = model.searcher.topk(X, 5, 5, threads, False, sort_blocks=False)
         laws.check_same((labels, scores), model.topk(X, 5, 5), threads)
 
 
@@ -142,9 +142,9 @@ def test_a_matcher_without_a_layout_means_chunks() -> None:
 def test_engines_of_a_model_share_what_was_laid_out_anew() -> None:
     model = small_model()
     first, second = model.using(matcher="binary"), model.using(matcher="march", layout="chunk", isa="scalar")
-    assert first._searcher.forest is second._searcher.forest
-    assert first.using(layout="column")._searcher.forest is not first._searcher.forest
-    assert model.using(layout="cascade")._searcher.forest is model._searcher.forest
+    assert first.searcher.forest is second.searcher.forest
+    assert first.using(layout="column").searcher.forest is not first.searcher.forest
+    assert model.using(layout="cascade").searcher.forest is model.searcher.forest
 
 
 def test_exact_search_finds_what_a_narrow_beam_misses() -> None:

@@ -130,7 +130,7 @@ def test_a_text_without_known_words_is_explained_by_biases_alone(shop: bw.Model)
 
 
 def test_what_cannot_be_explained_is_said(shop: bw.Model) -> None:
-    with pytest.raises(bw.DataError, match="No label has the key 'x'"):
+    with pytest.raises(bw.DataError, match="'x' is no label's key"):
         shop.explain("wool", "x")
     with pytest.raises(bw.DataError, match="Label 4 does not exist"):
         shop.explain("wool", 4)
@@ -145,5 +145,5 @@ def test_what_cannot_be_explained_is_said(shop: bw.Model) -> None:
     with pytest.raises(bw.SettingsError, match="no node 99"):
         shop.words(0, 0, 99)
     unreached = [key for key in NAMES if key not in {hit.key for hit in shop.search("straw hat", beam=1)}]
-    with pytest.raises(bw.DataError, match="does not reach label"):
+    with pytest.raises(bw.DataError, match="is not reached with beam=1"):
         shop.explain("straw hat", unreached[0], beam=1)

@@ -102,7 +102,7 @@ def test_trees_that_do_not_agree_make_no_ensemble(other: Any, message: str) -> N
 
 
 def test_an_ensemble_of_nothing_is_refused() -> None:
-    with pytest.raises(bw.DataError, match=r"at least one model; the list is empty"):
+    with pytest.raises(bw.DataError, match=r"The list of models is empty; expected at least one"):
         bw.Model.from_trees([])
 
 
@@ -113,7 +113,7 @@ def test_info_counts_what_is_there() -> None:
     assert info["nonzeros"] == sum(layer.weights.nnz for layer in layers)
     assert info["bytes"] == sum(info["bytes_by_section"].values())
     assert info["settings"] == {"C": 1}
-    assert info["bytes_a_nonzero"] > 4
+    assert info["bytes_per_nonzero"] > 4
 
 
 def test_a_model_hands_out_copies_of_its_settings() -> None:

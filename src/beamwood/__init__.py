@@ -10,10 +10,9 @@ from beamwood.hits import Hit, Hits
 from beamwood.inputs import datasets
 from beamwood.inputs.text import FittedText, TextBlock, TextFeatures
 from beamwood.metrics import Metrics, evaluate
-from beamwood.model import Model
+from beamwood.model import Model, load
 from beamwood.storage import stream
 from beamwood.storage.layers import Layer
-from beamwood.storage.loading import load
 from beamwood.training.report import Report
 from beamwood.training.settings import Settings
 from beamwood.training.train import train, train_text

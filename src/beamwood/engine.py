@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,12 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.inputs.arguments import cores
 from beamwood.inputs.rows import as_csr
-from beamwood.storage.activations import Activation
-from beamwood.storage.build import WEIGHTS, TreeSize, chunks_of, columns_of, hash_index, layer_name
+from beamwood.storage.build import WEIGHTS, chunks_of, columns_of, hash_index, layer_name, layers_of
+from beamwood.storage.layers import Layer
+from beamwood.storage.parts import ModelParts
+from beamwood.storage.shape import Shape
 
 Array = npt.NDArray[Any]
 
@@ -91,7 +95,7 @@ class Stats:
 class Searcher:
     """A native forest in one layout, ready to search. Immutable; any number of threads may share it."""
 
-    def __init__(self, engine: Engine, layout: str, forest: Any, features: int) -> None:
+    def __init__(self, engine: Engine, layout: str, forest: _core.Forest, features: int) -> None:
         self.engine, self.layout, self.features = engine, layout, features
         self.forest, self._search = forest, forest.topk
         self._matcher = -1 if engine.matcher == "auto" else MATCHERS.index(engine.matcher)
@@ -204,63 +208,81 @@ def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
 _SHAPE = (("child_start", "u32"), ("label", "u32"), ("bias", "f32"))
 _CASCADE = (("thread_start", "u64"), ("threads", "u32"), ("root", "u32"))
 _SCALE = (("scale", "f32"),)
-WEIGHT_FIELDS = frozenset(field for field, _ in (*_CASCADE, *_SCALE))
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What a native forest is made from: the arrays of a model and the numbers they are read with."""
+class Forests:
+    """The native forests of a model's arrays: the cascade, and other layouts that live while a searcher has them."""
 
-    sections: Mapping[str, Array]
-    trees: tuple[TreeSize, ...]
-    features: int
-    labels: int
-    activation: Activation
-    weights: str
-    unit_rows: bool
+    def __init__(self, parts: ModelParts) -> None:
+        self._parts = parts
+        self._others: WeakValueDictionary[tuple[str, bool], _core.Forest] = WeakValueDictionary()
+        try:
+            self.cascade = cascade_forest(parts)
+        except (ValueError, TypeError) as error:
+            raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
 
-    def get(self, tree: int, layer: int, fields: tuple[tuple[str, str], ...]) -> list[Array]:
-        """Those arrays of a layer; one that is not there is empty."""
-        found = [self.sections.get(layer_name(tree, layer, field), _EMPTY[kind]) for field, kind in fields]
-        for array, (field, kind) in zip(found, fields, strict=True):
-            if array.dtype != _EMPTY[kind].dtype:
-                raise ValueError(f"{layer_name(tree, layer, field)} has dtype {array.dtype}")
-        return found
+    def searcher(self, engine: Engine) -> Searcher:
+        """What answers with this engine."""
+        layout = engine.chosen_layout()
+        if layout == "cascade":
+            return Searcher(engine, layout, self.cascade, self._parts.shape.features)
+        hashed = engine.matcher == "hash"
+        forest = self._others.get((layout, hashed))
+        if forest is None:
+            forest = self._others[layout, hashed] = other_forest(layout, self._parts, self.cascade, hashed, cores())
+        return Searcher(engine, layout, forest, self._parts.shape.features)
 
-    def each_layer(self) -> Iterator[tuple[int, int, int]]:
-        """(tree, layer, number of nodes) from the top down."""
-        for tree, size in enumerate(self.trees):
-            for layer, nodes in enumerate(size.nodes):
-                yield tree, layer, nodes
-
-    def empty_forest(self, layout: str) -> Any:
-        """A native forest without layers."""
-        a = self.activation
-        numbers = (a.kind_number, a.power, a.path_number, LAYOUTS.index(layout), a.discount)
-        return _core.Forest(self.features, self.labels, *numbers, self.unit_rows)
+    def layers(self, tree: int) -> list[Layer]:
+        """The layers that a tree was built from, bit for bit."""
+        shape = self._parts.shape
+        return layers_of(self.cascade, self._parts.sections, tree, shape.trees[tree], shape.features, cores())
 
 
-def cascade_forest(parts: Parts) -> Any:
+def layer_arrays(parts: ModelParts, tree: int, layer: int, fields: tuple[tuple[str, str], ...]) -> list[Array]:
+    """Those arrays of a layer; one that is not there is empty."""
+    found = [parts.sections.get(layer_name(tree, layer, field), _EMPTY[kind]) for field, kind in fields]
+    for array, (field, kind) in zip(found, fields, strict=True):
+        if array.dtype != _EMPTY[kind].dtype:
+            raise ValueError(f"{layer_name(tree, layer, field)} has dtype {array.dtype}")
+    return found
+
+
+def each_layer(parts: ModelParts) -> Iterator[tuple[int, int, int]]:
+    """(tree, layer, number of nodes) from the top down."""
+    for tree, size in enumerate(parts.shape.trees):
+        for layer, nodes in enumerate(size.nodes):
+            yield tree, layer, nodes
+
+
+def empty_forest(shape: Shape, layout: str) -> _core.Forest:
+    """A native forest without layers."""
+    a = shape.activation
+    numbers = (a.kind_number, a.power, a.path_number, LAYOUTS.index(layout), a.discount)
+    return _core.Forest(shape.features, shape.labels, *numbers, shape.unit_rows)
+
+
+def cascade_forest(parts: ModelParts) -> _core.Forest:
     """The native forest over the model's own arrays."""
-    forest = parts.empty_forest("cascade")
-    for tree, layer, nodes in parts.each_layer():
-        forest.add_layer(tree, nodes, *parts.get(tree, layer, _SHAPE))
-        kind = WEIGHTS.index(parts.weights)
-        forest.set_cascade(*parts.get(tree, layer, _CASCADE), kind, *parts.get(tree, layer, _SCALE))
-    for tree, size in enumerate(parts.trees):
+    forest = empty_forest(parts.shape, "cascade")
+    kind = WEIGHTS.index(parts.shape.weights)
+    for tree, layer, nodes in each_layer(parts):
+        forest.add_layer(tree, nodes, *layer_arrays(parts, tree, layer, _SHAPE))
+        cascade, scale = layer_arrays(parts, tree, layer, _CASCADE), layer_arrays(parts, tree, layer, _SCALE)
+        forest.set_cascade(*cascade, kind, *scale)
+    for tree, size in enumerate(parts.shape.trees):
         if layer_name(tree, len(size.nodes) - 1, "label") not in parts.sections:
             raise ValueError(f"the last layer of tree {tree} has no labels")
     return forest
 
 
-def other_forest(layout: str, parts: Parts, cascade: Any, hashed: bool, threads: int) -> Any:
-    """The native forest with its weights laid out anew: chunks (MSCM) or columns (the vanilla baseline)."""
-    forest = parts.empty_forest(layout)
+def other_forest(layout: str, parts: ModelParts, cascade: _core.Forest, hashed: bool, threads: int) -> _core.Forest:
+    """The native forest with its weights in another layout: chunks (MSCM) or columns (the vanilla baseline)."""
+    forest = empty_forest(parts.shape, layout)
     no_index = _EMPTY["u32"]
-    for tree, layer, nodes in parts.each_layer():
+    for tree, layer, nodes in each_layer(parts):
         if layer == 0:
             reader = _core.TreeReader(cascade, tree)
-        child_start, *rest = parts.get(tree, layer, _SHAPE)
+        child_start, *rest = layer_arrays(parts, tree, layer, _SHAPE)
         forest.add_layer(tree, nodes, child_start, *rest)
         if layout == "column":
             start, feature, weight = columns_of(reader, layer, nodes, threads)

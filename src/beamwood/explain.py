@@ -1,4 +1,4 @@
-"""A query and a label in, why the label scores as it does out: every product of every sum on the label's path.
+"""explain.py — a query and a label in, why it scores so out: every product of every sum on the label's path.
 
 Added in the order given, in float32, the numbers here are the engine's own: they end in the score bit for bit.
 """
@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from beamwood import _core
-from beamwood.errors import FormatError
-from beamwood.storage.activations import Activation
+from beamwood.engine import Searcher
+from beamwood.errors import FormatError, SettingsError
 from beamwood.storage.build import layer_name
+from beamwood.storage.parts import ModelParts
 
 Array = npt.NDArray[Any]
 Word = Callable[[int], str]  # the name of a feature
@@ -128,16 +130,29 @@ def finite(value: Any) -> Any:
 class Explainer:
     """Reads paths out of a model's arrays."""
 
-    def __init__(
-        self,
-        forest: Any,
-        sections: dict[str, Array],
-        nodes: Sequence[Sequence[int]],
-        activation: Activation,
-        word: Word,
-    ) -> None:
-        self._forest, self._sections, self._nodes = forest, sections, nodes
-        self._activation, self._word = activation, word
+    def __init__(self, forest: _core.Forest, parts: ModelParts, word: Word) -> None:
+        self._forest, self._parts, self._sections = forest, parts, parts.sections
+        self._nodes = [tree.nodes for tree in parts.shape.trees]
+        self._activation, self._word = parts.shape.activation, word
+
+    def explanation(self, named: tuple[int, str, str], row: Any, trees: Sequence[int], words: int) -> Explanation:
+        """Why a label (number, key, name) scores as it does for a row, by its paths through these trees."""
+        if self._parts.shape.unit_rows:
+            row = unit_row(row)
+        paths = [self.tree_path(tree, named[0], row.indices, row.data, words) for tree in trees]
+        score = mean_score([path.score for path in paths], len(self._nodes))
+        how = (self._activation.name, self._activation.path, self._activation.discount)
+        return Explanation(*named, score, *how, tuple(paths), len(self._nodes))
+
+    def words(self, tree: int, layer: int, node: int, count: int) -> tuple[Telling, ...]:
+        """The largest weights of a node, numbered as in model.layers(tree)[layer]."""
+        size = self._nodes
+        if not (0 <= tree < len(size) and 0 <= layer < len(size[tree]) and 0 <= node < size[tree][layer]):
+            raise SettingsError(
+                f"There is no node {node} in layer {layer} of tree {tree}; expected one of the model's nodes. "
+                "See info()['nodes']."
+            )
+        return self.telling(*self.weights(tree, layer, self.place(tree, layer, node)), count)
 
     def tree_path(self, tree: int, label: int, features: Array, values: Array, words: int) -> TreePath:
         """The path of a label for a query: rising features and their float32 values."""
@@ -235,6 +250,25 @@ class Explainer:
         numbers = (float(bias), float(z), float(own), float(above), float(score))
         telling = self.telling(feature, weight, words)
         return Step(layer, self.node(tree, layer, place), shares, *numbers, telling), score
+
+
+def trees_that_reach(parts: ModelParts, searchers: Sequence[Searcher], row: Any, label: int, beam: int) -> list[int]:
+    """The trees that, each searched for itself with this beam, come to a label."""
+    found = []
+    for tree, (searcher, size) in enumerate(zip(searchers, parts.shape.trees, strict=True)):
+        widest = [int(np.diff(parts.child_start(tree, layer)).max()) for layer in range(len(size.nodes))]
+        every = min(beam * sum(widest), parts.shape.labels)  # no beam comes to more labels than that
+        if label in searcher.topk(row, every, beam, 1, False)[0]:
+            found.append(tree)
+    return found
+
+
+def unit_row(row: Any) -> Any:
+    """A row divided by its length as the engine does it: squares added one by one in double, values rounded once."""
+    values = row.data.astype(np.float64)
+    total = np.add.accumulate(values * values)[-1] if len(values) else 0.0  # accumulate adds in order; sum pairs
+    scaled = values / (math.sqrt(total) if total > 0 else 1.0)
+    return sp.csr_array((scaled.astype(np.float32), row.indices, row.indptr), shape=row.shape)
 
 
 def mean_score(scores: Sequence[float], trees: int) -> float:

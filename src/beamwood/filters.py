@@ -33,10 +33,12 @@ class Filter:
         """How many labels are allowed."""
         return self.allowed
 
-    def made_for(self, leaves: tuple[Any, ...]) -> bool:
-        """Whether these are the arrays of the model that it was made for."""
+    def native_for(self, leaves: tuple[Any, ...]) -> Any:
+        """The native side, for the model that has these arrays; it must be the one that the filter was made for."""
         same = (one is other for one, other in zip(self._leaves, leaves, strict=False))
-        return len(self._leaves) == len(leaves) and all(same)
+        if len(self._leaves) != len(leaves) or not all(same):
+            raise SettingsError("The filter was made by another model. Make one with this model's filter(…).")
+        return self._native
 
     @property
     def nbytes(self) -> int:

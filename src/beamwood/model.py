@@ -1,45 +1,39 @@
-"""The public object: a trained tree (or several) that answers queries. Never changes once made; share it freely."""
+"""model.py — queries in, ranked labels out: the public object, which never changes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, Literal, overload
-from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood import _core
-from beamwood.engine import (
-    WEIGHT_FIELDS,
-    Engine,
-    Parts,
-    Searcher,
-    Stats,
-    cascade_forest,
-    other_forest,
-)
-from beamwood.errors import DataError, FormatError, SettingsError
-from beamwood.explain import Explainer, Explanation, Telling, mean_score
+from beamwood.engine import Engine, Forests, Searcher, Stats
+from beamwood.errors import DataError, SettingsError
+from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach
 from beamwood.filters import Filter, make_filter
 from beamwood.hits import Hits, JsonAnswer, checked_text, hits_above
 from beamwood.inputs.arguments import MOST, cores, positive
-from beamwood.inputs.rows import as_csr, is_sparse
+from beamwood.inputs.rows import as_csr
 from beamwood.inputs.text import FittedText
-from beamwood.reference import unit_length
-from beamwood.storage import store
+from beamwood.metrics import evaluate
+from beamwood.storage import assemble, store
 from beamwood.storage.activations import Activation
-from beamwood.storage.build import Sections, TreeSize, build_tree, layer_name, layers_of
+from beamwood.storage.compress import Compression, compressed
+from beamwood.storage.label_strings import LabelStrings
 from beamwood.storage.layers import Layer
-from beamwood.storage.shape import Shape
-from beamwood.storage.strings import StringTable, native_strings, string_sections
+from beamwood.storage.loading import load_parts
+from beamwood.storage.parts import ModelParts
+from beamwood.training.report import Report
 
 Labels = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
+MEASURED = (1, 3, 5, 10)  # ranks at which compress measures precision
 
 
 class Model:
@@ -47,46 +41,20 @@ class Model:
 
     def __init__(
         self,
-        shape: Shape,
-        sections: Sections,
+        parts: ModelParts,
         engine: Engine | None = None,
-        report: Any = None,
-        forests: MutableMapping[tuple[str, bool], Any] | None = None,
+        report: Report | Compression | None = None,
+        forests: Forests | None = None,
     ) -> None:
-        """For the makers of models below; use train, load, from_layers or from_trees instead.
+        """For the makers of models; use train, load, from_layers or from_trees instead.
 
-        forests: what models of the same sections share: their native forests by layout and hash index.
+        forests: those of a model with the same trees, where there is one.
         """
-        self._shape, self._sections = shape, sections
-        self._engine = engine or Engine()
-        self.report = report
-        self._forests = WeakValueDictionary() if forests is None else forests
-        self._parts = parts_of(shape, sections)
-        self.version: str | None = (
-            None  # of the file it was loaded from: its header's checksum, which covers all others
-        )
-        try:
-            self._cascade = self._forest("cascade", False)
-        except (ValueError, TypeError) as error:
-            raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
-        self._keys = StringTable.from_arrays(sections, "keys", shape.labels)
-        self._names = StringTable.from_arrays(sections, "names", shape.labels)
-        self._native_keys, self._native_names = native_strings(self._keys), native_strings(self._names)
-        self._text = None if shape.text is None else text_of(shape, sections)
-        layout = self._engine.chosen_layout()
-        forest = self._forest(layout, layout != "cascade" and self._engine.matcher == "hash")
-        self._searcher = Searcher(self._engine, layout, forest, shape.features)
-
-    def _forest(self, layout: str, hashed: bool) -> Any:
-        """The native forest in a layout: over the model's own arrays, or laid out anew unless somebody has it."""
-        forest = self._forests.get((layout, hashed))
-        if forest is None:
-            if layout == "cascade":
-                forest = cascade_forest(self._parts)
-            else:
-                forest = other_forest(layout, self._parts, self._cascade, hashed, cores())
-            self._forests[layout, hashed] = forest
-        return forest
+        self._parts, self._engine, self._report = parts, engine or Engine(), report
+        self._forests = Forests(parts) if forests is None else forests
+        self._strings = LabelStrings(parts)
+        self._text = parts.text()
+        self._searcher = self._forests.searcher(self._engine)
 
     @classmethod
     def from_layers(
@@ -100,7 +68,6 @@ class Model:
         names: Sequence[str] | None = None,
         keys: Sequence[str] | None = None,
         settings: dict[str, Any] | None = None,
-        report: Any = None,
     ) -> Model:
         """A model of one tree from its layers, top to bottom (see Layer).
 
@@ -110,83 +77,28 @@ class Model:
         names are shown to people; keys are unique strings that name a label (default: the names).
         """
         parsed = Activation.parse(activation, path, discount)
-        return cls._build([layers], parsed, unit_rows, names, keys, settings or {}, report)
+        return cls(assemble.from_layers(layers, parsed, unit_rows, names, keys, settings or {}))
 
     @classmethod
-    def from_trees(
-        cls, models: Sequence[Model], *, settings: dict[str, Any] | None = None, report: Any = None
-    ) -> Model:
+    def from_trees(cls, models: Sequence[Model], *, settings: dict[str, Any] | None = None) -> Model:
         """An ensemble: scores are the mean over the trees of all models given. Names and keys are the first one's."""
-        if not models:
-            raise DataError("An ensemble needs at least one model; the list is empty.")
-        first = models[0]._shape
-        sections: Sections = {}
-        sizes: list[TreeSize] = []
-        for number, model in enumerate(models):
-            shape = model._shape
-            if shape.weights != first.weights:
-                raise DataError(
-                    f"Model {number} has {shape.weights} weights, model 0 has {first.weights}. Compress the ensemble "
-                    "after it is made, or all of its models alike."
-                )
-            if _must_agree(shape) != _must_agree(first):
-                raise DataError(
-                    f"Model {number} has {shape.features:,} features, {shape.labels:,} labels and activation "
-                    f"{shape.activation.name}; "
-                    f"model 0 has {first.features:,}, {first.labels:,} and {first.activation.name}. Trees of "
-                    "an ensemble must agree."
-                )
-            for tree in range(len(shape.trees)):
-                moved = f"tree{len(sizes)}/"
-                sections |= {
-                    moved + n.partition("/")[2]: a for n, a in model._sections.items() if n.startswith(f"tree{tree}/")
-                }
-                sizes.append(shape.trees[tree])
-        sections |= {n: a for n, a in models[0]._sections.items() if not n.startswith("tree")}
-        whole = replace(first, trees=tuple(sizes), settings=first.settings if settings is None else settings)
-        return cls(whole, sections, report=report)
-
-    @classmethod
-    def _build(
-        cls,
-        trees: Sequence[Sequence[Layer]],
-        activation: Activation,
-        unit_rows: bool,
-        names: Sequence[str] | None,
-        keys: Sequence[str] | None,
-        settings: dict[str, Any],
-        report: Any,
-    ) -> Model:
-        sections: Sections = {}
-        sizes: list[TreeSize] = []
-        labels = 0
-        for number, layers in enumerate(trees):
-            if not layers:
-                raise DataError("A tree needs at least one layer; the list of layers is empty.")
-            features = int(layers[0].weights.shape[0]) if is_sparse(layers[0].weights) else 0
-            arrays, size, labels = build_tree(layers, number, features, cores())
-            sections |= arrays
-            sizes.append(size)
-        sections |= string_sections(names, keys, labels)
-        shape = Shape(features, labels, activation, tuple(sizes), settings, unit_rows=bool(unit_rows))
-        return cls(shape, sections, report=report)
+        return cls(assemble.ensemble([model.parts for model in models], settings))
 
     def layers(self, tree: int = 0) -> list[Layer]:
         """The layers that from_layers would make this tree from, bit for bit."""
-        if not 0 <= tree < len(self._shape.trees):
-            raise SettingsError(f"tree={tree}, but the model has {len(self._shape.trees)} trees, numbered from 0.")
-        return layers_of(self._cascade, self._sections, tree, self._shape.trees[tree], self._shape.features, cores())
+        trees = len(self._parts.shape.trees)
+        if not 0 <= tree < trees:
+            raise SettingsError(
+                f"tree is {tree}; expected a number from 0 to {trees - 1}. The model has {trees} trees."
+            )
+        return self._forests.layers(tree)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to one file. The file there before is replaced when the new one is complete, or stays.
 
-        Every engine of a model writes the same file: threads, mapped and used in place when it is loaded.
+        Every engine of a model writes the same file: its arrays are mapped and used in place when it is loaded.
         """
-        from beamwood._version import __version__
-
-        arrays = {name: array for name, array in sorted(self._sections.items()) if array.size}
-        described = {"version": __version__, "requires": self._shape.requires(), "model": self._shape.describe()}
-        store.save(path, arrays, described)
+        store.save(path, *self._parts.contents())
 
     def compress(
         self,
@@ -203,9 +115,21 @@ class Model:
         measure: a pair (X, Y) of queries and their true labels to measure precision on, before and after.
         The new weights are definite numbers: every engine gives the same bits on them.
         """
-        from beamwood.storage.compress import compressed
+        if measure is not None and (not isinstance(measure, tuple | list) or len(measure) != 2):
+            raise SettingsError(
+                f"measure is a {type(measure).__name__}; expected a pair of matrices. Give queries and their true "
+                "labels: measure=(X, Y)."
+            )
+        parts, lost = compressed(self._parts, weights, top, threshold)
+        small = Model(parts, self._engine, lost)
+        if measure is None:
+            return small
+        before, after = (_precision(model, *measure) for model in (self, small))
+        return small._changed(parts, replace(lost, precision_before=before, precision_after=after))
 
-        return compressed(self, weights, top, threshold, measure)
+    def _changed(self, parts: ModelParts, report: Report | Compression | None) -> Model:
+        """A model with other parts but the same trees."""
+        return Model(parts, self._engine, report, self._forests)
 
     def using(
         self,
@@ -215,7 +139,7 @@ class Model:
         isa: str | None = None,
         bound: bool | None = None,
     ) -> Model:
-        """The same weights behind another engine; what is not given stays as it is. Every engine gives the same bits.
+        """The same model behind another engine; what is not given stays as it is. Every engine gives the same bits.
 
         matcher: march, binary, hash, dense; layout: cascade, chunk, column; isa: scalar, avx2, avx512; each also auto.
         auto is the cascade layout, which needs no matcher and uses the model as it is. Chunks and columns are built
@@ -224,7 +148,7 @@ class Model:
         """
         asked = (("matcher", matcher), ("layout", layout), ("isa", isa), ("bound", bound))
         given: dict[str, Any] = {name: value for name, value in asked if value is not None}
-        return Model(self._shape, self._sections, replace(self._engine, **given), self.report, self._forests)
+        return Model(self._parts, replace(self._engine, **given), self._report, self._forests)
 
     @overload
     def topk(
@@ -270,10 +194,11 @@ class Model:
         counts = type(k) is int and type(beam) is int and type(threads) is int
         if not (counts and 1 <= k <= MOST and 1 <= beam <= MOST and 1 <= threads <= MOST):
             k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
-        searcher = self._exact_searcher() if exact else self._searcher
-        native = None if filter is None else self._own(filter)
-        labels, scores, raw = searcher.topk(X, k, beam, threads, exact, stats, filter=native)
-        return (labels, scores, searcher.stats(raw)) if stats else (labels, scores)
+        if exact:
+            self._check_exact()
+        native = None if filter is None else self._native_filter(filter)
+        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact, stats, filter=native)
+        return (labels, scores, self._searcher.stats(raw)) if stats else (labels, scores)
 
     def predict(
         self,
@@ -290,20 +215,21 @@ class Model:
         found = labels >= 0
         offsets = np.zeros(len(labels) + 1, np.int64)
         np.cumsum(found.sum(axis=1), out=offsets[1:])
-        return sp.csr_array((scores[found], labels[found], offsets), shape=(len(labels), self._shape.labels))
+        return sp.csr_array((scores[found], labels[found], offsets), shape=(len(labels), self.n_labels))
 
-    def _exact_searcher(self) -> Searcher:
-        if len(self._shape.trees) > 1:
+    def _check_exact(self) -> None:
+        """Whether this model has an exact search."""
+        shape = self._parts.shape
+        if len(shape.trees) > 1:
             raise SettingsError(
-                f"exact=True works with one tree, this model has {len(self._shape.trees)}. Use a wider beam "
-                "instead, for example beam=100."
+                f"exact=True works with one tree, this model has {len(shape.trees)}. Use a wider beam instead, for "
+                "example beam=100."
             )
-        if not self._shape.activation.only_shrinks:
+        if not shape.activation.only_shrinks:
             raise SettingsError(
                 "exact=True needs an activation that only shrinks scores down the tree; identity and a discount "
                 "do not. Use a wider beam instead."
             )
-        return self._searcher
 
     def search(
         self,
@@ -324,10 +250,8 @@ class Model:
         if exact:
             return self.search_many([checked_text(text)], k, beam, 1, min_score, exact=True, filter=filter)[0]
         k, beam = positive(k, "k"), positive(beam, "beam")
-        native = None if filter is None else self._own(filter)
-        found = self._searcher.search(
-            checked_text(text), fitted.vectorizer, self._native_keys, self._native_names, k, beam, native
-        )
+        native = None if filter is None else self._native_filter(filter)
+        found = self._searcher.search(checked_text(text), fitted.vectorizer, *self._strings.native, k, beam, native)
         return hits_above(found[3], min_score, found[1], found[2])
 
     def search_json(
@@ -335,17 +259,22 @@ class Model:
     ) -> JsonAnswer:
         """The hits of search as JSON, in bytes: what a server sends on, without a Python object a hit."""
         fitted = self._fitted_text()
-        native = None if filter is None else self._own(filter)
+        native = None if filter is None else self._native_filter(filter)
         least = -np.inf if min_score is None else min_score
-        strings = (self._native_keys, self._native_names)
         _, fields, nanoseconds = self._searcher.search_json(
-            checked_text(text), fitted.vectorizer, *strings, positive(k, "k"), positive(beam, "beam"), native, least
+            checked_text(text),
+            fitted.vectorizer,
+            *self._strings.native,
+            positive(k, "k"),
+            positive(beam, "beam"),
+            native,
+            least,
         )
         return JsonAnswer(fields, nanoseconds)
 
     def native_parts(self) -> tuple[Any, ...]:
         """What native code needs to search texts by itself: the server's quick way, without Python in between."""
-        return self._searcher.native_parts(self._fitted_text().vectorizer, self._native_keys, self._native_names)
+        return self._searcher.native_parts(self._fitted_text().vectorizer, *self._strings.native)
 
     def search_many(
         self,
@@ -366,7 +295,7 @@ class Model:
         empty: list[Any] = []
         return [
             hits_above(
-                _core.hits(labels[i], scores[i], self._native_keys, self._native_names) if known[i] else empty,
+                _core.hits(labels[i], scores[i], *self._strings.native) if known[i] else empty,
                 min_score,
                 known[i],
             )
@@ -375,9 +304,19 @@ class Model:
 
     def with_names(self, names: Sequence[str] | None = None, keys: Sequence[str] | None = None) -> Model:
         """The same model with other names for people and other unique keys, one for each label (default: the names)."""
-        sections = {n: a for n, a in self._sections.items() if not n.startswith(("names/", "keys/"))}
-        sections |= string_sections(names, keys, self._shape.labels)
-        return Model(self._shape, sections, self._engine, self.report)
+        return self._changed(assemble.with_names(self._parts, names, keys), self._report)
+
+    def with_text(self, text: FittedText) -> Model:
+        """The same model, with the text features that its columns were made with: it can then search."""
+        return self._changed(assemble.with_text(self._parts, text), self._report)
+
+    def with_rows_of_label(self, counts: Any) -> Model:
+        """The same model, with the number of training rows that have each label."""
+        return self._changed(assemble.with_rows_of_label(self._parts, counts), self._report)
+
+    def with_unit_rows(self) -> Model:
+        """The same model, for which queries are divided by their length first."""
+        return Model(assemble.with_unit_rows(self._parts), self._engine, self._report)
 
     def filter(self, allow: Any = None, deny: Any = None, *, missing: str = "error") -> Filter:
         """Which labels may be found: those allowed (default: all) and not denied. For topk, predict and search.
@@ -385,25 +324,21 @@ class Model:
         allow and deny are label keys (strings), label numbers, or a truth value for each label. missing="ignore" leaves
         out keys that no label has and lists them in the filter's `missing`. Build a filter once and use it often.
         """
-        return make_filter(self._cascade, self._leaves, self._shape.labels, self._find_keys, allow, deny, missing)
+        find, labels = self._strings.find_many, self._parts.shape.labels
+        return make_filter(self._forests.cascade, self._leaves, labels, find, allow, deny, missing)
 
-    def _own(self, filter: Filter) -> Any:
+    def _native_filter(self, filter: Filter) -> Any:
         """The native side of a filter of this model, under whichever engine."""
         if not isinstance(filter, Filter):
-            raise SettingsError(f"filter={filter!r:.80}. A filter made by model.filter(allow=…, deny=…) is wanted.")
-        if not filter.made_for(self._leaves):
-            raise SettingsError("The filter was made by another model. Make one with this model's filter(…).")
-        return filter._native
+            raise SettingsError(
+                f"filter is {filter!r:.80}; expected a Filter. Make one with model.filter(allow=…, deny=…)."
+            )
+        return filter.native_for(self._leaves)
 
     @cached_property
     def _leaves(self) -> tuple[Any, ...]:
         """The arrays that a model and its filters know each other by."""
-        return tuple(self._sections[f"tree{tree}/leaf_of_label"] for tree in range(len(self._shape.trees)))
-
-    def _find_keys(self, keys: list[str]) -> Labels:
-        if self._keys is not None:
-            return self._keys.find_many(keys)
-        return np.array([-1 if found is None else found for found in map(self.label_of, keys)], np.int64)
+        return tuple(self._parts.leaves(tree) for tree in range(len(self._parts.shape.trees)))
 
     def explain(self, query: Any, label: str | int, *, beam: int | None = None, words: int = 10) -> Explanation:
         """Why a label (its key or number) scores as it does for a text or a row: every product on its path.
@@ -411,102 +346,75 @@ class Model:
         Added in order, the numbers give the score bit for bit: the one of a beam that drops nothing, or, for several
         trees, the one that topk gives with this `beam`. words: so many of each node's largest weights are named.
         """
-        row, number = self._row(query), self._label(label)
+        row, number = self._row(query), self._strings.number(label)
         if words:
             positive(words, "words")
-        trees = list(range(len(self._shape.trees)))
+        trees = list(range(len(self._parts.shape.trees)))
         if beam is not None:
-            trees = [tree for tree in trees if self._reaches(tree, row, number, positive(beam, "beam"))]
+            trees = trees_that_reach(self._parts, self._each_tree, row, number, positive(beam, "beam"))
             if not trees:
                 raise DataError(
-                    f"The search with beam={beam} does not reach label {label!r}. Use a wider beam, or beam=None for "
-                    "the score of one that drops nothing."
+                    f"Label {label!r} is not reached with beam={beam}; expected a label that topk finds. Use a wider "
+                    "beam, or beam=None for the score of one that drops nothing."
                 )
-        if self._shape.unit_rows:
-            row = unit_length(row)
-        paths = [self._explainer().tree_path(tree, number, row.indices, row.data, words) for tree in trees]
-        score = mean_score([path.score for path in paths], len(self._shape.trees))
-        form, named = self._shape.activation, (number, self.key(number), self.name(number))
-        how = (form.name, form.path, form.discount)
-        return Explanation(*named, score, *how, tuple(paths), len(self._shape.trees))
+        named = (number, self.key(number), self.name(number))
+        return self._explainer.explanation(named, row, trees, words)
+
+    @cached_property
+    def _each_tree(self) -> list[Searcher]:
+        """Searchers of each tree for itself."""
+        trees = range(len(self._parts.shape.trees))
+        if len(trees) == 1:
+            return [self._searcher]
+        return [Forests(assemble.one_tree(self._parts, tree)).searcher(Engine()) for tree in trees]
 
     def words(self, tree: int, layer: int, node: int, n: int = 10) -> tuple[Telling, ...]:
         """The n largest weights of a node, numbered as in layers(tree)[layer]: the words that lead to it."""
-        size = self._shape.trees
-        if not (0 <= tree < len(size) and 0 <= layer < len(size[tree].nodes) and 0 <= node < size[tree].nodes[layer]):
-            raise SettingsError(f"The model has no node {node} in layer {layer} of tree {tree}. See info()['nodes'].")
-        explainer = self._explainer()
-        place = explainer.place(tree, layer, node)
-        return explainer.telling(*explainer.weights(tree, layer, place), positive(n, "n"))
+        return self._explainer.words(tree, layer, node, positive(n, "n"))
 
+    @cached_property
     def _explainer(self) -> Explainer:
         text = self._text
         word = (lambda j: f"feature {j}") if text is None else text.term
-        nodes = [tree.nodes for tree in self._shape.trees]
-        return Explainer(self._cascade, self._sections, nodes, self._shape.activation, word)
+        return Explainer(self._forests.cascade, self._parts, word)
 
     def _row(self, query: Any) -> Any:
         """One text or one row as canonical CSR of one row."""
         if isinstance(query, str):
-            return as_csr(self._fitted_text().transform([checked_text(query)]), self._shape.features, "The text")
-        row = as_csr(query, self._shape.features, "The query")
+            return as_csr(self._fitted_text().transform([checked_text(query)]), self.n_features, "The text")
+        row = as_csr(query, self.n_features, "The query")
         if row.shape[0] != 1:
-            raise DataError(f"The query has {row.shape[0]:,} rows. An explanation is of one: pass a text or X[[i]].")
+            raise DataError(f"The query has {row.shape[0]:,} rows; expected one. Give a text, or X[[i]].")
         return row
 
-    def _label(self, label: str | int) -> int:
-        """The number of a label given by its key or number."""
-        if not isinstance(label, str):
-            return self._checked(label)
-        found = self.label_of(label)
-        if found is None:
-            raise DataError(f"No label has the key {label!r}. Keys are what search shows as hit.key.")
-        return found
+    @property
+    def parts(self) -> ModelParts:
+        """The arrays and numbers inside, for modules of beamwood: may change from one version to the next."""
+        return self._parts
 
-    def _reaches(self, tree: int, row: Any, label: int, beam: int) -> bool:
-        """Whether one tree alone reaches a label with this beam."""
-        size, own, first = self._shape.trees[tree], f"tree{tree}/", "tree0/"
-        sections = {first + n.removeprefix(own): a for n, a in self._sections.items() if n.startswith(own)}
-        alone = Model(replace(self._shape, trees=(size,), text=None), sections, self._engine)
-        starts = [sections[layer_name(0, layer, "child_start")] for layer in range(len(size.nodes))]
-        most = beam * sum(int(np.diff(start).max()) for start in starts)
-        return label in alone.topk(row, min(most, self._shape.labels), beam)[0]
+    @property
+    def searcher(self) -> Searcher:
+        """The engine inside, for modules of beamwood: may change from one version to the next."""
+        return self._searcher
 
-    def with_unit_rows(self) -> Model:
-        """The same model, for which queries are divided by their length first."""
-        return Model(replace(self._shape, unit_rows=True), self._sections, self._engine, self.report)
+    @property
+    def report(self) -> Report | Compression | None:
+        """How the training or compression in this process went; None for a model that was loaded or put together."""
+        return self._report
 
-    def with_text(self, text: FittedText) -> Model:
-        """The same model, with the text features that its columns were made with: it can then search."""
-        if text.columns != self._shape.features:
-            raise DataError(
-                f"The text features have {text.columns:,} columns, but the model has {self._shape.features:,} "
-                "features. "
-                f"Give the ones that X was made with."
-            )
-        sections = {name: array for name, array in self._sections.items() if not name.startswith("text/")}
-        sections |= {f"text/{name}": array for name, array in text.arrays().items()}
-        shape = replace(self._shape, text=text.settings())
-        return Model(shape, sections, self._engine, self.report, self._forests)
+    @property
+    def version(self) -> str:
+        """The checksum of the model's file: of the one it was loaded from, or of the one that save would write.
 
-    def with_rows_of_label(self, counts: Any) -> Model:
-        """The same model, with the number of training rows that have each label."""
-        counts = np.asarray(counts)
-        if counts.shape != (self._shape.labels,) or counts.dtype.kind not in "iu" or counts.min(initial=0) < 0:
-            raise DataError(
-                f"The rows of each label are an array of shape {counts.shape} and dtype {counts.dtype}. One count for "
-                f"each of {self._shape.labels:,} labels is wanted."
-            )
-        sections = self._sections | {"rows_of_label": counts.astype(np.uint32)}
-        return Model(self._shape, sections, self._engine, self.report)
+        Models that hold the same have the same version, whichever engine they use. A model with other names, text
+        features or weights has another one. Of a model that was not loaded it is worked out when first asked for.
+        """
+        return self._parts.version
 
     @property
     def rows_of_label(self) -> npt.NDArray[np.uint32] | None:
         """How many training rows had each label, where the model knows."""
-        counts = self._sections.get("rows_of_label")
-        if counts is not None and (counts.shape != (self._shape.labels,) or counts.dtype != np.uint32):
-            raise FormatError("The model is damaged: its counts of rows do not fit its labels. Get a fresh copy.")
-        return counts
+        return self._parts.rows_of_label
 
     @property
     def text(self) -> FittedText | None:
@@ -517,103 +425,69 @@ class Model:
         if self._text is None:
             raise SettingsError(
                 "This model was trained from numbers and knows no words. Use topk with a matrix, train with "
-                "train_text, "
-                "or give it the text features that made its columns: model.with_text(features)."
+                "train_text, or give it the text features that made its columns: model.with_text(features)."
             )
         return self._text
 
     @property
     def n_features(self) -> int:
         """The number of features d: columns of X."""
-        return self._shape.features
+        return self._parts.shape.features
 
     @property
     def n_labels(self) -> int:
         """The number of labels L."""
-        return self._shape.labels
+        return self._parts.shape.labels
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings the model was trained with."""
-        return dict(self._shape.settings)
+        return dict(self._parts.shape.settings)
 
     def key(self, label: int) -> str:
         """The unique key of a label; its number when the model has no keys."""
-        label = self._checked(label)
-        return str(label) if self._keys is None else self._keys[label]
+        return self._strings.key(label)
 
     def name(self, label: int) -> str:
         """What people read for a label; its key when the model has no names."""
-        return self.key(label) if self._names is None else self._names[self._checked(label)]
+        return self._strings.name(label)
 
     def label_of(self, key: str) -> int | None:
         """The label with this key, or None."""
-        if self._keys is not None:
-            return self._keys.find(key)
-        return int(key) if key.isascii() and key.isdecimal() and int(key) < self._shape.labels else None
-
-    def _checked(self, label: int) -> int:
-        if not 0 <= label < self._shape.labels:
-            raise DataError(
-                f"Label {label} does not exist: the model has {self._shape.labels:,} labels, numbered from 0."
-            )
-        return int(label)
+        return self._strings.find(key)
 
     def info(self) -> dict[str, Any]:
         """Labels, features, depth, non-zeros, bytes by section, engine and settings."""
-        nonzeros = sum(sum(tree.nonzeros) for tree in self._shape.trees)
-        sizes = {name: int(array.nbytes) for name, array in sorted(self._sections.items())}
-        weights = sum(size for name, size in sizes.items() if name.rpartition("/")[2] in WEIGHT_FIELDS)
-        return {
-            "labels": self._shape.labels,
-            "features": self._shape.features,
-            "activation": self._shape.activation.name,
-            "path": self._shape.activation.path,
-            "discount": self._shape.activation.discount,
-            "unit_rows": self._shape.unit_rows,
-            "trees": len(self._shape.trees),
-            "depth": max(len(tree.nodes) for tree in self._shape.trees),
-            "nodes": [list(tree.nodes) for tree in self._shape.trees],
-            "nonzeros": nonzeros,
-            "bytes": sum(sizes.values()),
-            "kind_of_weights": self._shape.weights,
-            "bytes_of_weights": weights,
-            "bytes_a_nonzero": weights / max(1, nonzeros),
-            "bytes_by_section": sizes,
-            "engine": asdict(self._engine),
-            "settings": self.settings,
-        }
+        return {**self._parts.info(), "engine": asdict(self._engine)}
 
     def plot_tree(self) -> Any:
-        """A matplotlib figure of nodes, widths and non-zeros a layer. Needs the extra: pip install 'beamwood[plot]'."""
+        """A matplotlib figure of the nodes, widths and non-zeros of each layer. Needs the extra `plot`."""
         from beamwood.plot import plot_tree
 
         return plot_tree(self)
 
     def __repr__(self) -> str:
-        shape = self._shape
+        shape = self._parts.shape
         trees = f"{len(shape.trees)} tree" + "s" * (len(shape.trees) > 1)
         size = f"{shape.labels:,} labels, {shape.features:,} features"
         return f"<beamwood.Model: {size}, {trees}, {shape.activation.name}>"
 
 
-def parts_of(shape: Shape, sections: Sections) -> Parts:
-    """What a native forest is made from."""
-    return Parts(sections, shape.trees, shape.features, shape.labels, shape.activation, shape.weights, shape.unit_rows)
+def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> Model:
+    """A model from its file, ready at once: the file is mapped and read where queries lead.
+
+    memory: "map" shares the file's pages with other processes; "read" copies it; "huge" copies it into huge pages.
+    verify: read everything once and compare checksums.
+    """
+    return Model(load_parts(path, memory, verify))
 
 
-def _must_agree(shape: Shape) -> tuple[Any, ...]:
-    """What the trees of an ensemble have in common."""
-    return shape.features, shape.labels, shape.activation, shape.unit_rows
-
-
-def text_of(shape: Shape, sections: Sections) -> FittedText:
-    """The text features in a model's arrays, which may be damaged."""
-    arrays = {name.removeprefix("text/"): array for name, array in sections.items() if name.startswith("text/")}
-    fitted = FittedText.from_arrays(shape.text or {}, arrays)
-    if fitted.columns != shape.features:
-        raise FormatError(
-            f"The model is damaged: {fitted.columns:,} terms for {shape.features:,} features. Get a fresh "
-            "copy of the file."
+def _precision(model: Model, X: Any, Y: Any) -> dict[int, float]:
+    """Precision at each rank, in percent, with the usual beam."""
+    if getattr(Y, "shape", (0, 0))[1] != model.n_labels:
+        raise DataError(
+            f"Labels to measure on have shape {getattr(Y, 'shape', None)}; expected a row for each query and "
+            f"{model.n_labels:,} columns, one per label. Give measure=(X, Y) with the labels that the model has."
         )
-    return fitted
+    found = evaluate(model.topk(X, k=max(MEASURED), beam=max(MEASURED), threads=cores()), Y, at=MEASURED)
+    return {rank: 100 * float(found.precision[rank]) for rank in MEASURED}

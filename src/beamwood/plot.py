@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,10 @@ from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import positive
 from beamwood.inputs.rows import as_csr
 from beamwood.metrics import evaluate
-from beamwood.model import Model
-from beamwood.storage.build import layer_name
 from beamwood.training.report import Report
+
+if TYPE_CHECKING:
+    from beamwood.model import Model
 
 COLOURS = ("#1b6e53", "#d98c21", "#3c6fb0", "#a8466b", "#6b6b6b", "#7fb069", "#8a63b5", "#c9b02f")
 _GREY = "#5a5a5a"
@@ -69,10 +70,10 @@ class BeamCurve:
 def layer_shapes(model: Model) -> list[list[LayerShape]]:
     """The layers of each tree, from the top."""
     trees: list[list[LayerShape]] = []
-    for number, size in enumerate(model._shape.trees):
+    for number, size in enumerate(model.parts.shape.trees):
         layers = []
         for depth, (nodes, nonzeros) in enumerate(zip(size.nodes, size.nonzeros, strict=True)):
-            children = np.diff(model._sections[layer_name(number, depth, "child_start")].astype(np.int64))
+            children = np.diff(model.parts.child_start(number, depth).astype(np.int64))
             children = children[children > 0]
             fewest, most = (int(children.min()), int(children.max())) if children.size else (0, 0)
             layers.append(LayerShape(nodes, fewest, float(children.mean()) if children.size else 0.0, most, nonzeros))

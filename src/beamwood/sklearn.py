@@ -33,8 +33,7 @@ except ImportError as error:
         f"beamwood.sklearn needs scikit-learn 1.6 or newer ({error}); install it with: pip install 'beamwood[sklearn]'"
     ) from error
 
-from beamwood.model import Model
-from beamwood.storage.loading import load
+from beamwood.model import Model, load
 from beamwood.training.settings import settings_for
 from beamwood.training.train import train
 

@@ -74,7 +74,7 @@ class Probe:
             layers = self.step(f"layers {tree}", lambda tree=tree: model.layers(tree))
             for layer in layers or ():
                 check_layer(layer, model.n_features)
-        if model._text is not None:
+        if model.text is not None:
             self.step("search", lambda: self.search(model))
         for label in (0, model.n_labels - 1):
             self.step(

@@ -408,7 +408,7 @@ def test_explain_shows_what_each_word_adds(shop: Path) -> None:
     hit = bw.load(shop / "shop.bw").search("warm wool socks", k=1)[0]
     assert (found["key"], found["score"]) == (hit.key, hit.score)
     assert {share["word"] for share in found["trees"][0]["steps"][0]["shares"]} <= {"wool", "socks"}
-    assert "No label has the key 'hats'" in fails("explain", shop / "shop.bw", "wool", "--label", "hats")
+    assert "'hats' is no label's key" in fails("explain", shop / "shop.bw", "wool", "--label", "hats")
     assert "none of these words" in fails("explain", shop / "shop.bw", "xyzzy")
     assert "reads no texts" in fails("explain", shop / "numbers.bw", "wool")
 

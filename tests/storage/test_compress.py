@@ -162,7 +162,7 @@ def test_compact_models_keep_names_and_refuse_to_be_compressed_again(tmp_path: P
     ):
         with pytest.raises(bw.SettingsError):
             call()
-    with pytest.raises(bw.DataError, match="27 labels"):
+    with pytest.raises(bw.DataError, match="27 columns"):
         model.compress(measure=(case.X, case.X))
     with pytest.raises(bw.DataError, match="u8 weights"):
         bw.Model.from_trees([model, small])

@@ -53,9 +53,9 @@ def test_a_streamed_model_is_the_model_that_layers_make(weights: str, at_once: i
     wanted = bw.Model.from_layers(layers)
     if weights != "f32":
         wanted = wanted.compress(weights)
-    assert set(found._sections) == set(wanted._sections)
-    for name, array in wanted._sections.items():
-        assert array.tobytes() == found._sections[name].tobytes(), name
+    assert set(found.parts.sections) == set(wanted.parts.sections)
+    for name, array in wanted.parts.sections.items():
+        assert array.tobytes() == found.parts.sections[name].tobytes(), name
     X = sp.random_array((20, 50), density=0.3, format="csr", dtype=np.float32, rng=np.random.default_rng(1))
     laws.check_same(found.topk(X, 5, 3), wanted.topk(X, 5, 3))
     assert [(one.nodes, one.nonzeros) for one in counts] == [(w.shape[1], w.nnz) for w in columns]

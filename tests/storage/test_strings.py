@@ -66,7 +66,7 @@ def test_strings_that_cannot_be_keys_are_refused(form: dict[str, list[str]], mes
 @pytest.mark.parametrize("label", [-1, 40])
 def test_a_label_that_does_not_exist_is_refused(label: int) -> None:
     for model in (small_model(), small_model(names=[f"n{i}" for i in range(40)])):
-        with pytest.raises(bw.DataError, match=rf"Label {label} does not exist: the model has 40 labels"):
+        with pytest.raises(bw.DataError, match=rf"Label {label} does not exist; expected a number from 0 to 39"):
             model.key(label)
         with pytest.raises(bw.DataError, match=r"does not exist"):
             model.name(label)

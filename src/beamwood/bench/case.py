@@ -136,7 +136,7 @@ def _unsorted(engines: Engines, X: sp.csr_matrix, plan: Plan) -> dict[str, dict[
     """What the block sort of Algorithm 3 brings in batch: times with it and without it."""
     found = {}
     for matcher in plan.matchers:
-        searcher = engines[matcher, "chunk"]._searcher
+        searcher = engines[matcher, "chunk"].searcher
         runs = {
             name: partial(
                 batch_time,

@@ -89,7 +89,7 @@ def _show(found: dict[str, Any]) -> None:
     show(f"{found['file']}: {found['labels']:,} labels, {found['features']:,} features, {trees}, {found['activation']}")
     show(
         f"{bytes_in_words(found['file_bytes'])} on disk, {found['nonzeros']:,} weights, "
-        f"{found['bytes_a_nonzero']:.1f} bytes a weight"
+        f"{found['bytes_per_nonzero']:.1f} bytes a weight"
     )
     settings = ", ".join(f"{name} {value}" for name, value in found["settings"].items())
     show(f"settings: {settings or 'not known'}\n")

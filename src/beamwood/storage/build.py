@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -309,7 +309,9 @@ def is_order(order: Array | None, nodes: int) -> bool:
     return order is None or (order.dtype.kind == "u" and np.array_equal(np.sort(order), np.arange(nodes)))
 
 
-def layers_of(forest: Any, sections: Sections, tree: int, size: TreeSize, features: int, threads: int) -> list[Layer]:
+def layers_of(
+    forest: Any, sections: Mapping[str, Array], tree: int, size: TreeSize, features: int, threads: int
+) -> list[Layer]:
     """The inverse of build_tree, bit for bit."""
     layers = []
     reader = _core.TreeReader(forest, tree)

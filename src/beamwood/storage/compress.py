@@ -1,26 +1,24 @@
-"""A model in, a smaller one and what that cost out: weights of 16 or 8 bits, fewer weights, or both."""
+"""compress.py — a model's parts in, smaller ones and what that cost out: weights of 16 or 8 bits, fewer weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from beamwood.errors import DataError, SettingsError
+from beamwood.engine import Forests
+from beamwood.errors import SettingsError
 from beamwood.inputs.arguments import cores, positive
 from beamwood.storage.build import WEIGHTS, Sections, TreeSize, build_tree
 from beamwood.storage.layers import Layer
-
-if TYPE_CHECKING:
-    from beamwood.model import Model
+from beamwood.storage.parts import ModelParts
 
 Array = npt.NDArray[Any]
 
 LARGEST_HALF = 65504.0
-RANKS = (1, 3, 5, 10)
 
 
 @dataclass(frozen=True)
@@ -37,11 +35,6 @@ class Compression:
     precision_before: dict[int, float] = field(default_factory=dict)
     precision_after: dict[int, float] = field(default_factory=dict)
 
-    @property
-    def precision_lost(self) -> dict[int, float]:
-        """Points of precision lost at each rank; below zero: won."""
-        return {rank: self.precision_before[rank] - self.precision_after[rank] for rank in self.precision_before}
-
     def __str__(self) -> str:
         share = self.bytes_after / max(1, self.bytes_before)
         lines = [
@@ -57,11 +50,9 @@ class Compression:
 
 
 def compressed(
-    model: Model, weights: str, top: int | None, threshold: float | None, measure: tuple[Any, Any] | None
-) -> Model:
-    """The smaller model; its report is a Compression."""
-    from beamwood.model import Model
-
+    parts: ModelParts, weights: str, top: int | None, threshold: float | None
+) -> tuple[ModelParts, Compression]:
+    """The parts of the smaller model, and what was lost; precision is for others to measure."""
     if weights not in WEIGHTS:
         raise SettingsError(f"weights={weights!r} is not known. Use {', '.join(map(repr, WEIGHTS))}.")
     top = None if top is None else positive(top, "top")
@@ -69,25 +60,23 @@ def compressed(
         raise SettingsError(
             f"threshold={threshold!r} is not a size. Give a number from 0 on: smaller weights are dropped."
         )
-    if measure is not None and (not isinstance(measure, tuple | list) or len(measure) != 2):
-        raise SettingsError("measure is a pair of matrices: queries and their true labels, measure=(X, Y).")
-    shape = model._shape
+    shape = parts.shape
     if shape.weights != "f32":
         raise SettingsError(f"This model has {shape.weights} weights already. Compress the one it was made from.")
-    sections: Sections = {n: a for n, a in model._sections.items() if not n.startswith("tree")}
+    forests = Forests(parts)
+    sections: Sections = {n: a for n, a in parts.sections.items() if not n.startswith("tree")}
     sizes: list[TreeSize] = []
     kept: list[list[Layer]] = []
     for tree in range(len(shape.trees)):
-        layers = [pruned(layer, top, threshold) for layer in model.layers(tree)]
+        layers = [pruned(layer, top, threshold) for layer in forests.layers(tree)]
         if weights == "f16":
             check_halves(layers)
         arrays, size, _ = build_tree(layers, tree, shape.features, cores(), weights)
         sections |= arrays
         sizes.append(size)
         kept.append(layers)
-    small = Model(replace(shape, trees=tuple(sizes), weights=weights), sections, model._engine)
-    small.report = report_of(model, small, kept, measure)
-    return small
+    small = ModelParts(replace(shape, trees=tuple(sizes), weights=weights), sections)
+    return small, loss_between(parts, small, kept)
 
 
 def pruned(layer: Layer, top: int | None, threshold: float | None) -> Layer:
@@ -118,37 +107,23 @@ def check_halves(layers: list[Layer]) -> None:
         )
 
 
-def report_of(model: Model, small: Model, kept: list[list[Layer]], measure: tuple[Any, Any] | None) -> Compression:
+def loss_between(parts: ModelParts, small: ModelParts, kept: list[list[Layer]]) -> Compression:
     """What was lost between two models; kept: the weights that the small one was made from."""
     largest, squares, whole = 0.0, 0.0, 0.0
+    forests = Forests(small)
     for tree, layers in enumerate(kept):
-        for before, after in zip(layers, small.layers(tree), strict=True):
+        for before, after in zip(layers, forests.layers(tree), strict=True):
             old = sp.csc_array(before.weights).data.astype(np.float64)
             error = after.weights.data - old
             largest = max(largest, float(np.abs(error).max(initial=0.0)))
             squares, whole = squares + float(error @ error), whole + float(old @ old)
-    one, other = model.info(), small.info()
-    precision = [{}, {}] if measure is None else [precision_of(each, *measure) for each in (model, small)]
+    one, other = parts.info(), small.info()
     return Compression(
-        small._shape.weights,
+        small.shape.weights,
         one["bytes_of_weights"],
         other["bytes_of_weights"],
         one["nonzeros"],
         other["nonzeros"],
         largest,
         float(np.sqrt(squares / whole)) if whole else 0.0,
-        *precision,
     )
-
-
-def precision_of(model: Model, X: Any, Y: Any) -> dict[int, float]:
-    """Precision at each rank, in percent, with the usual beam."""
-    from beamwood.metrics import evaluate
-
-    if getattr(Y, "shape", (0, 0))[1] != model.n_labels:
-        raise DataError(
-            f"Labels to measure on have shape {getattr(Y, 'shape', None)}, the model has {model.n_labels:,} labels. "
-            "A row for each query and a column for each label is wanted."
-        )
-    found = evaluate(model.topk(X, k=max(RANKS), beam=max(RANKS), threads=cores()), Y, at=RANKS)
-    return {rank: 100 * float(found.precision[rank]) for rank in RANKS}

@@ -1,24 +1,29 @@
-"""loading.py — a model file in, the model out; files of earlier formats are brought up to date or refused."""
+"""loading.py — a model file in, its parts out; files of earlier formats are brought up to date or refused."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
 from beamwood.errors import FormatError
 from beamwood.inputs.arguments import cores
-from beamwood.model import Model
 from beamwood.storage import store
 from beamwood.storage.build import Sections, cascade_of_chunks
+from beamwood.storage.parts import ModelParts
 from beamwood.storage.shape import Shape
 
 
-def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> Model:
-    """A model from its file, ready at once: the file is mapped and read where queries lead.
-
-    memory: "map" shares the file's pages with other processes; "read" copies it; "huge" copies it into huge pages.
-    verify: read everything once and compare checksums.
-    """
+def load_parts(path: str | os.PathLike[str], memory: str, verify: bool) -> ModelParts:
+    """The parts of a model from its file: see beamwood.load."""
     arrays, meta = store.load(path, memory, verify)
+    return checked_parts(arrays, meta, path, Path(path).absolute() if memory == "map" else None)
+
+
+def checked_parts(
+    arrays: Sections, meta: dict[str, Any], path: str | os.PathLike[str], mapped: Path | None
+) -> ModelParts:
+    """The parts of a model from the arrays and the description in its file, which may be damaged."""
     shape = Shape.read(meta)
     for tree in range(len(shape.trees)):
         leaves = arrays.get(f"tree{tree}/leaf_of_label")
@@ -32,9 +37,8 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
             f"{path} was written by a preview of beamwood 0.1.0 and holds its weights in another way. "
             "Train or convert the model again."
         )
-    model = Model(shape, arrays if meta["format"] > 1 else upgraded(arrays, shape))
-    model.version = str(meta["header"])
-    return model
+    sections = arrays if meta["format"] > 1 else upgraded(arrays, shape)
+    return ModelParts(shape, sections, str(meta["header"]), mapped)
 
 
 def upgraded(sections: Sections, shape: Shape) -> Sections:

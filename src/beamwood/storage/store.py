@@ -140,6 +140,12 @@ def header_of(arrays: dict[str, Array], description: dict[str, Any], room: int =
     return render(), padding
 
 
+def version_of(arrays: dict[str, Array], description: dict[str, Any]) -> str:
+    """The header's checksum of the file that `save` would write: it covers the checksums of all arrays."""
+    header, _ = header_of(arrays, description)
+    return str(json.loads(json.loads(header)["__metadata__"]["beamwood"])["header"])
+
+
 def dtype_name(dtype: Any) -> str:
     """What safetensors calls a dtype."""
     return _NAMES[np.dtype(dtype)]

@@ -6,7 +6,7 @@ slots (string number + 1, or 0) that are entered at the XXH3-64 of the bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ class StringTable:
         return arrays if self.slots is None else arrays | {f"{name}/slots": self.slots}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array], name: str, count: int) -> StringTable | None:
+    def from_arrays(cls, arrays: Mapping[str, Array], name: str, count: int) -> StringTable | None:
         """The table of that name among a model's arrays, if there is one."""
         if f"{name}/offsets" not in arrays:
             if f"{name}/blob" in arrays or f"{name}/slots" in arrays:

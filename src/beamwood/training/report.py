@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from beamwood._version import __version__
 from beamwood.training.progress import Progress, Update
 
 
@@ -71,7 +70,3 @@ def peak_bytes() -> int:
     except (OSError, ValueError, StopIteration):
         unit = 1 if sys.platform == "darwin" else 1024
         return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * unit
-
-
-def version() -> str:
-    return __version__

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from beamwood._version import __version__
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import workers
 from beamwood.inputs.label_table import LabelTable
-from beamwood.inputs.text import TextFeatures
+from beamwood.inputs.text import FittedText, TextFeatures
 from beamwood.model import Model
+from beamwood.storage.activations import Activation
+from beamwood.storage.assemble import Assembly, with_rows_of_label, with_text
+from beamwood.storage.build import Sections
 from beamwood.storage.layers import Layer
+from beamwood.storage.strings import string_sections
+from beamwood.training.label_vectors import label_vectors
 from beamwood.training.memory import available_bytes, estimated_bytes, refuse_if_too_big
 from beamwood.training.problem import Problem, checked_problem
 from beamwood.training.progress import Progress, Update, progress_for
-from beamwood.training.report import Report, Stopwatch, peak_bytes, version
+from beamwood.training.report import Report, Stopwatch, peak_bytes
 from beamwood.training.settings import Settings, settings_for
+from beamwood.training.tree import grow
 from beamwood.training.weights import Ints, Match, Shape, layer_weights
 
-_NO_SETTINGS = ("row_weights", "label_features", "negatives_matrix", "max_memory")  # other arguments of train
+_ROWS_AND_LABELS = ("row_weights", "label_features", "negatives_matrix")  # what train takes beside X, Y and settings
 _TOLD = 4096  # texts between two words of progress
 _NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
 
@@ -61,27 +69,11 @@ def train(
     """
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
-    chosen = settings_for(preset, **settings)
-    threads, seed = workers(threads), _checked_seed(seed)
+    how = _How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), max_memory)
     problem = checked_problem(
         X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
     )
-    _check_fit(problem, chosen)
-    needed = estimated_bytes(problem, chosen, threads)
-    refuse_if_too_big(needed, available_bytes() if max_memory is None else max_memory, chosen)
-    _warn_of_labels_without_rows(problem)
-    given = problem
-    if chosen.unit_rows:
-        problem = problem.with_unit_rows()
-
-    watch = progress if isinstance(progress, Stopwatch) else Stopwatch(progress_for(progress))
-    members = list(_members(problem, chosen, seed, threads, watch, names, keys))
-    model = members[0] if len(members) == 1 else Model.from_trees(members)
-    if problem is not given:
-        model = model.with_unit_rows()
-    model = model.with_rows_of_label(problem.rows_of_label)
-    model.report = _report(problem, chosen, seed, threads, watch, members, needed)
-    return model
+    return _trained(problem, how, Stopwatch(progress_for(progress)), string_sections(names, keys, problem.labels))
 
 
 def train_text(
@@ -107,7 +99,11 @@ def train_text(
     """
     if len(texts) != len(labels):
         raise DataError(f"there are {len(texts):,} texts and {len(labels):,} lists of labels; give one list a text")
-    settings_for(preset, **{name: value for name, value in settings.items() if name not in _NO_SETTINGS})  # before work
+    more = {name: settings.pop(name) for name in _ROWS_AND_LABELS if name in settings}
+    limit = settings.pop("max_memory", None)
+    if more.get("label_features") is not None:
+        settings.setdefault("vectors", "pifa+features")
+    how = _How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), limit)
     table = LabelTable.from_labels(labels)
     if names:
         table = table.with_names(names)
@@ -115,18 +111,10 @@ def train_text(
     with watch.stage("text features", len(texts)) as update:
         fitted = (text or TextFeatures()).fit(_told(texts, update, 0.0), threads=threads)
         X = fitted.transform(_told(texts, update, 0.5), threads=threads)
-    model = train(
-        X,
-        table.matrix(labels),
-        preset,
-        seed=seed,
-        threads=threads,
-        progress=watch,
-        keys=table.keys,
-        names=table.names if names else None,
-        **settings,
+    problem = checked_problem(X, table.matrix(labels), **more)
+    return _trained(
+        problem, how, watch, string_sections(table.names if names else None, table.keys, problem.labels), fitted
     )
-    return model.with_text(fitted)
 
 
 def _told(texts: Sequence[str], update: Update, begin: float) -> Iterator[str]:
@@ -159,53 +147,57 @@ def train_layers(
     return list(layer_weights(problem, tree, chosen, seed=seed, threads=threads, match=matcher))
 
 
-def _members(
-    problem: Problem,
-    settings: Settings,
-    seed: int,
-    threads: int,
-    watch: Stopwatch,
-    names: Sequence[str] | None,
-    keys: Sequence[str] | None,
-) -> Iterator[Model]:
-    """One model a tree."""
-    for tree, (shape, tree_seed) in enumerate(_grown(problem, settings, seed, threads, watch)):
-        layers = _tree_layers(problem, shape, settings, seed=tree_seed, threads=threads, watch=watch, tree=tree)
+@dataclass(frozen=True)
+class _How:
+    """What a training is told beside its data."""
+
+    settings: Settings
+    seed: int
+    threads: int
+    max_memory: int | None
+
+
+def _trained(problem: Problem, how: _How, watch: Stopwatch, strings: Sections, text: FittedText | None = None) -> Model:
+    """The model that a checked problem teaches: trees are built one after the other and put together once."""
+    settings = how.settings
+    _check_fit(problem, settings)
+    needed = estimated_bytes(problem, settings, how.threads)
+    refuse_if_too_big(needed, available_bytes() if how.max_memory is None else how.max_memory, settings)
+    _warn_of_labels_without_rows(problem)
+    scaled = problem.with_unit_rows() if settings.unit_rows else problem
+    assembly = Assembly(
+        Activation.parse(settings.activation), scaled is not problem, settings.to_dict(), sections=dict(strings)
+    )
+    for tree, (shape, tree_seed) in enumerate(_grown(scaled, settings, how.seed, how.threads, watch)):
+        layers = _tree_layers(scaled, shape, settings, seed=tree_seed, threads=how.threads, watch=watch, tree=tree)
         with watch.stage(_of("model", tree, settings.trees), problem.rows):
-            yield _model(layers, settings, names, keys)
+            assembly.add(layers)
+    parts = with_rows_of_label(assembly.parts(), problem.rows_of_label)
+    if text is not None:
+        parts = with_text(parts, text)
+    return Model(parts, report=_report(problem, how, watch, [tree.nonzeros for tree in parts.shape.trees], needed))
 
 
-def _report(
-    problem: Problem,
-    settings: Settings,
-    seed: int,
-    threads: int,
-    watch: Stopwatch,
-    members: Sequence[Model],
-    needed: int,
-) -> Report:
+def _report(problem: Problem, how: _How, watch: Stopwatch, nonzeros: Sequence[tuple[int, ...]], needed: int) -> Report:
     """How the training went."""
     return Report(
-        version=version(),
-        seed=seed,
-        threads=threads,
+        version=__version__,
+        seed=how.seed,
+        threads=how.threads,
         rows=problem.rows,
         features=problem.features,
         labels=problem.labels,
         labels_without_rows=problem.labels_without_rows,
         seconds=tuple(watch.seconds),
-        nonzeros=tuple(tree.nonzeros for member in members for tree in member._shape.trees),
+        nonzeros=tuple(nonzeros),
         estimated_bytes=needed,
         peak_bytes=peak_bytes(),
-        settings=settings.to_dict(),
+        settings=how.settings.to_dict(),
     )
 
 
 def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch) -> list[tuple[Shape, int]]:
     """The shapes of all trees, each with the seed that it and its weights are made from."""
-    from beamwood.training.label_vectors import label_vectors
-    from beamwood.training.tree import grow
-
     with watch.stage("label vectors", problem.rows):
         vectors = label_vectors(
             problem.X,
@@ -213,7 +205,6 @@ def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch:
             kind=settings.vectors,
             label_features=problem.label_features,
             threads=threads,
-            interrupted=_never,
         )
     kind, parents = (settings.tree, None) if isinstance(settings.tree, str) else ("given", settings.tree)
     grown: list[tuple[Shape, int]] = []
@@ -230,7 +221,6 @@ def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch:
                 seed=tree_seed,
                 threads=threads,
                 frequency=problem.rows_of_label,
-                interrupted=_never,
             )
         grown.append((shape, tree_seed))
     return grown
@@ -298,17 +288,6 @@ def _leaves_numbered_from(first: int, layers: Sequence[Layer]) -> list[Layer]:
         numbered.append(_bare(layer, np.where(leaf, first + np.cumsum(leaf) - 1, -1)))
         first += int(leaf.sum())
     return numbered
-
-
-def _model(layers: list[Layer], settings: Settings, names: Sequence[str] | None, keys: Sequence[str] | None) -> Model:
-    return Model.from_layers(
-        layers, activation=settings.activation, names=names, keys=keys, settings=settings.to_dict()
-    )
-
-
-def _never() -> bool:
-    """Asked by native stages now and then: entering Python lets a pending Ctrl-C raise."""
-    return False
 
 
 def _of(stage: str, tree: int, trees: int) -> str:

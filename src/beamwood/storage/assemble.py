@@ -1,0 +1,146 @@
+"""assemble.py — layers, names and text features in, the parts of a model out; and parts with one thing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from beamwood.errors import DataError
+from beamwood.inputs.arguments import cores
+from beamwood.inputs.rows import is_sparse
+from beamwood.inputs.text import FittedText
+from beamwood.storage.activations import Activation
+from beamwood.storage.build import Sections, TreeSize, build_tree
+from beamwood.storage.layers import Layer
+from beamwood.storage.parts import ModelParts
+from beamwood.storage.shape import Shape
+from beamwood.storage.strings import string_sections
+
+
+@dataclass
+class Assembly:
+    """A model that is being put together: trees come one after the other, and their layers can be dropped then."""
+
+    activation: Activation
+    unit_rows: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
+    sections: Sections = field(default_factory=dict)  # names, keys and what else belongs to no tree may be in it
+    sizes: list[TreeSize] = field(default_factory=list)
+    features: int = 0
+    labels: int = 0
+
+    def add(self, layers: Sequence[Layer]) -> None:
+        """Builds the arrays of the next tree."""
+        if not layers:
+            raise DataError("The list of layers is empty; expected at least one. Give the layers from the top down.")
+        if not self.sizes:
+            self.features = int(layers[0].weights.shape[0]) if is_sparse(layers[0].weights) else 0
+        arrays, size, self.labels = build_tree(layers, len(self.sizes), self.features, cores())
+        self.sections |= arrays
+        self.sizes.append(size)
+
+    def parts(self) -> ModelParts:
+        """The model of all trees so far."""
+        shape = Shape(
+            self.features, self.labels, self.activation, tuple(self.sizes), self.settings, unit_rows=self.unit_rows
+        )
+        return ModelParts(shape, self.sections)
+
+
+def from_layers(
+    layers: Sequence[Layer],
+    activation: Activation,
+    unit_rows: bool,
+    names: Sequence[str] | None,
+    keys: Sequence[str] | None,
+    settings: dict[str, Any],
+) -> ModelParts:
+    """A model of one tree."""
+    assembly = Assembly(activation, bool(unit_rows), settings)
+    assembly.add(layers)
+    assembly.sections |= string_sections(names, keys, assembly.labels)
+    return assembly.parts()
+
+
+def ensemble(models: Sequence[ModelParts], settings: dict[str, Any] | None) -> ModelParts:
+    """One model of the trees of all; names, keys and text features are the first one's."""
+    if not models:
+        raise DataError("The list of models is empty; expected at least one. Give the models whose trees to join.")
+    first = models[0].shape
+    sections: Sections = {}
+    sizes: list[TreeSize] = []
+    for number, model in enumerate(models):
+        _check_alike(model.shape, first, number)
+        for tree, size in enumerate(model.shape.trees):
+            sections |= model.tree_sections(tree, len(sizes))
+            sizes.append(size)
+    sections |= {n: a for n, a in models[0].sections.items() if not n.startswith("tree")}
+    whole = replace(first, trees=tuple(sizes), settings=first.settings if settings is None else settings)
+    return ModelParts(whole, sections)
+
+
+def _check_alike(shape: Shape, first: Shape, number: int) -> None:
+    """Whether trees of these shapes can be in one model."""
+    if shape.weights != first.weights:
+        raise DataError(
+            f"Model {number} has {shape.weights} weights; expected {first.weights} as in model 0. Compress the "
+            "ensemble after it is made, or all of its models alike."
+        )
+    if _must_agree(shape) != _must_agree(first):
+        raise DataError(
+            f"Model {number} has {_numbers(shape)}; expected {_numbers(first)} as in model 0. Give models that were "
+            "trained on the same features and labels with the same activation."
+        )
+
+
+def _must_agree(shape: Shape) -> tuple[Any, ...]:
+    """What the trees of an ensemble have in common."""
+    return shape.features, shape.labels, shape.activation, shape.unit_rows
+
+
+def _numbers(shape: Shape) -> str:
+    rows = " for rows of length one" if shape.unit_rows else ""
+    return f"{shape.features:,} features, {shape.labels:,} labels and activation {shape.activation.name}{rows}"
+
+
+def one_tree(parts: ModelParts, tree: int) -> ModelParts:
+    """A model of one of the trees, without names or text features."""
+    shape = replace(parts.shape, trees=(parts.shape.trees[tree],), text=None)
+    return ModelParts(shape, parts.tree_sections(tree, 0))
+
+
+def with_names(parts: ModelParts, names: Sequence[str] | None, keys: Sequence[str] | None) -> ModelParts:
+    """The same with other names for people and other unique keys (default: the names)."""
+    kept = {n: a for n, a in parts.sections.items() if not n.startswith(("names/", "keys/"))}
+    return ModelParts(parts.shape, kept | string_sections(names, keys, parts.shape.labels))
+
+
+def with_unit_rows(parts: ModelParts) -> ModelParts:
+    """The same, for which queries are divided by their length first."""
+    return ModelParts(replace(parts.shape, unit_rows=True), parts.sections)
+
+
+def with_text(parts: ModelParts, text: FittedText) -> ModelParts:
+    """The same, with the text features that its columns were made with."""
+    if text.columns != parts.shape.features:
+        raise DataError(
+            f"The text features have {text.columns:,} columns; expected {parts.shape.features:,}, the model's "
+            "features. Give the ones that X was made with."
+        )
+    kept = {name: array for name, array in parts.sections.items() if not name.startswith("text/")}
+    shape = replace(parts.shape, text=text.settings())
+    return ModelParts(shape, kept | {f"text/{name}": array for name, array in text.arrays().items()})
+
+
+def with_rows_of_label(parts: ModelParts, counts: Any) -> ModelParts:
+    """The same, with the number of training rows that have each label."""
+    counts = np.asarray(counts)
+    if counts.shape != (parts.shape.labels,) or counts.dtype.kind not in "iu" or counts.min(initial=0) < 0:
+        raise DataError(
+            f"counts has shape {counts.shape} and dtype {counts.dtype}; expected {parts.shape.labels:,} whole numbers "
+            "from 0 on, one per label. Count the rows of each label, for example with numpy.bincount(Y.indices)."
+        )
+    return ModelParts(parts.shape, {**parts.sections, "rows_of_label": counts.astype(np.uint32)})

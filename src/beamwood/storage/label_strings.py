@@ -1,0 +1,61 @@
+"""label_strings.py — a label's number in, its key and name out; and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from beamwood.errors import DataError
+from beamwood.storage.parts import ModelParts
+from beamwood.storage.strings import StringTable, native_strings
+
+
+class LabelStrings:
+    """The keys and names of a model's labels, read where they lie. Labels without a key are called by their number."""
+
+    def __init__(self, parts: ModelParts) -> None:
+        self._labels = parts.shape.labels
+        self._keys = StringTable.from_arrays(parts.sections, "keys", self._labels)
+        self._names = StringTable.from_arrays(parts.sections, "names", self._labels)
+        self.native: tuple[Any, Any] = native_strings(self._keys), native_strings(self._names)
+
+    def key(self, label: int) -> str:
+        """The unique key of a label; its number when the model has no keys."""
+        label = self.checked(label)
+        return str(label) if self._keys is None else self._keys[label]
+
+    def name(self, label: int) -> str:
+        """What people read for a label; its key when the model has no names."""
+        return self.key(label) if self._names is None else self._names[self.checked(label)]
+
+    def find(self, key: str) -> int | None:
+        """The label with this key, or None."""
+        if self._keys is not None:
+            return self._keys.find(key)
+        return int(key) if key.isascii() and key.isdecimal() and int(key) < self._labels else None
+
+    def find_many(self, keys: list[str]) -> npt.NDArray[np.int64]:
+        """The label of each key, -1 for keys that no label has."""
+        if self._keys is not None:
+            return self._keys.find_many(keys)
+        return np.array([-1 if found is None else found for found in map(self.find, keys)], np.int64)
+
+    def number(self, label: str | int) -> int:
+        """The number of a label given by its key or number."""
+        if not isinstance(label, str):
+            return self.checked(label)
+        found = self.find(label)
+        if found is None:
+            raise DataError(f"{label!r} is no label's key; expected one of the model's. Keys are what search shows.")
+        return found
+
+    def checked(self, label: int) -> int:
+        """The number of a label that exists."""
+        if not 0 <= label < self._labels:
+            raise DataError(
+                f"Label {label} does not exist; expected a number from 0 to {self._labels - 1:,}. The model has "
+                f"{self._labels:,} labels."
+            )
+        return int(label)

@@ -1,0 +1,111 @@
+"""parts.py — a model's numbers and arrays in one immutable value: what assembling, saving and searching hand on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from beamwood._version import __version__
+from beamwood.errors import FormatError
+from beamwood.inputs.text import FittedText
+from beamwood.storage import store
+from beamwood.storage.build import layer_name
+from beamwood.storage.shape import Shape
+
+Array = npt.NDArray[Any]
+WEIGHT_FIELDS = frozenset({"thread_start", "threads", "root", "scale"})  # the arrays that hold weights
+
+
+@dataclass(frozen=True, eq=False)
+class ModelParts:
+    """The shape and the arrays (by name) of a model. Nothing in it ever changes; a changed model is a new value.
+
+    file_version: the version of the file that it was loaded from. file: that file, where it is mapped.
+    """
+
+    shape: Shape
+    sections: Mapping[str, Array]
+    file_version: str | None = None
+    file: Path | None = None
+
+    @cached_property
+    def version(self) -> str:
+        """The checksum of the header of its file, which covers the checksums of all arrays.
+
+        It is that of the file it was loaded from, or of the one that `save` would write: then every array is read
+        once, when it is first asked for. Models of the same content have the same version.
+        """
+        if self.file_version is not None:
+            return self.file_version
+        return store.version_of(*self.contents())
+
+    def contents(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """The arrays and the description that its file holds."""
+        arrays = {name: array for name, array in sorted(self.sections.items()) if array.size}
+        described = {"version": __version__, "requires": self.shape.requires(), "model": self.shape.describe()}
+        return arrays, described
+
+    def tree_sections(self, tree: int, number: int) -> dict[str, Array]:
+        """The arrays of one tree, under the names they have in a model where it has that number."""
+        own = f"tree{tree}/"
+        return {f"tree{number}/{n.removeprefix(own)}": a for n, a in self.sections.items() if n.startswith(own)}
+
+    def leaves(self, tree: int) -> Array:
+        """For each label its leaf, numbered through the tree from the top."""
+        return self.sections[f"tree{tree}/leaf_of_label"]
+
+    def child_start(self, tree: int, layer: int) -> Array:
+        """Where the children of each node of the layer above start; one entry more than there are such nodes."""
+        return self.sections[layer_name(tree, layer, "child_start")]
+
+    @property
+    def rows_of_label(self) -> npt.NDArray[np.uint32] | None:
+        """How many training rows had each label, where the model knows."""
+        counts = self.sections.get("rows_of_label")
+        if counts is not None and (counts.shape != (self.shape.labels,) or counts.dtype != np.uint32):
+            raise FormatError("The model is damaged: its counts of rows do not fit its labels. Get a fresh copy.")
+        return counts
+
+    def text(self) -> FittedText | None:
+        """The text features in the arrays, which may be damaged; None where there are none."""
+        if self.shape.text is None:
+            return None
+        arrays = {name.removeprefix("text/"): a for name, a in self.sections.items() if name.startswith("text/")}
+        fitted = FittedText.from_arrays(self.shape.text, arrays)
+        if fitted.columns != self.shape.features:
+            raise FormatError(
+                f"The model is damaged: it has {fitted.columns:,} terms; expected {self.shape.features:,}, one per "
+                "feature. Get a fresh copy of its file."
+            )
+        return fitted
+
+    def info(self) -> dict[str, Any]:
+        """Labels, features, depth, non-zeros, bytes by section, and settings."""
+        shape = self.shape
+        nonzeros = sum(sum(tree.nonzeros) for tree in shape.trees)
+        sizes = {name: int(array.nbytes) for name, array in sorted(self.sections.items())}
+        weights = sum(size for name, size in sizes.items() if name.rpartition("/")[2] in WEIGHT_FIELDS)
+        return {
+            "labels": shape.labels,
+            "features": shape.features,
+            "activation": shape.activation.name,
+            "path": shape.activation.path,
+            "discount": shape.activation.discount,
+            "unit_rows": shape.unit_rows,
+            "trees": len(shape.trees),
+            "depth": max(len(tree.nodes) for tree in shape.trees),
+            "nodes": [list(tree.nodes) for tree in shape.trees],
+            "nonzeros": nonzeros,
+            "bytes": sum(sizes.values()),
+            "kind_of_weights": shape.weights,
+            "bytes_of_weights": weights,
+            "bytes_per_nonzero": weights / max(1, nonzeros),
+            "bytes_by_section": sizes,
+            "settings": dict(shape.settings),
+        }
