@@ -1,4 +1,4 @@
-// The door of the engine: forests over arrays that Python owns, and search.
+// The bindings of the engine: forests over arrays that Python owns, and search.
 #include "forest.hpp"
 
 #include <nanobind/stl/string.h>

@@ -1,4 +1,4 @@
-// The door of explanations: the weights and the parent of one node.
+// The bindings of explanations: the weights and the parent of one node.
 #include "forest.hpp"
 
 #include "beamwood/layout/node.hpp"

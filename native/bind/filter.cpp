@@ -1,4 +1,4 @@
-// The door of filters: a forest and a truth value a label in, an immutable filter out; keys in, label numbers out.
+// The bindings of filters: a forest and a truth value a label in, an immutable filter out; keys in, label numbers out.
 #include "forest.hpp"
 
 #include "beamwood/xxh3.hpp"

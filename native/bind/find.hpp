@@ -1,4 +1,4 @@
-// One text to ranked labels with their keys and names, without Python: what the doors of search and serving share.
+// One text to ranked labels with their keys and names, without Python: what the bindings of search and serving share.
 #pragma once
 #include "forest.hpp"
 

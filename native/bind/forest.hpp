@@ -1,6 +1,6 @@
-// A forest whose arrays Python owns, and the scratch memory of its calls: what the doors of engine and search share.
+// A forest whose arrays Python owns, and the scratch memory of its calls: what the bindings of engine and search share.
 #pragma once
-#include "doors.hpp"
+#include "bindings.hpp"
 
 #include <exception>
 #include <memory>
@@ -25,6 +25,7 @@ public:
     Loan(const Loan&) = delete;
     Loan& operator=(const Loan&) = delete;
     T* operator->() const noexcept { return item_.get(); }
+    T& operator*() const noexcept { return *item_; }
 
   private:
     Shelf& shelf_;

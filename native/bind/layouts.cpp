@@ -1,4 +1,4 @@
-// The door of layouts: columns (or the chunks of an old file) to threads, threads to chunks and columns, hash indices.
+// The bindings of layouts: columns (or the chunks of an old file) to threads, threads to chunks and columns, hash indices.
 #include "forest.hpp"
 
 #include <nanobind/stl/tuple.h>

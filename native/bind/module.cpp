@@ -1,5 +1,5 @@
-// The Python module `beamwood._core`: gathers the doors of the rooms. Nothing outside native/bind knows Python.
-#include "doors.hpp"
+// The Python module `beamwood._core`: gathers the bindings of all folders. Nothing outside native/bind knows Python.
+#include "bindings.hpp"
 
 NB_MODULE(_core, m) {
   // A process that ends while models are still in use (a server, a notebook) has leaked nothing worth a line.

@@ -1,4 +1,4 @@
-// The door of the readers: blocks of bytes go in, the arrays of sparse rows come out without a copy.
+// The bindings of the readers: blocks of bytes go in, the arrays of sparse rows come out without a copy.
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 #include "beamwood/wire/cbor.hpp"
 #include "beamwood/wire/parse.hpp"
 #include "beamwood/wire/print.hpp"
-#include "doors.hpp"
+#include "bindings.hpp"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"

@@ -1,4 +1,4 @@
-// The door of search: one text in, ranked labels with their keys and names out, in one native call.
+// The bindings of search: one text in, ranked labels with their keys and names out, in one native call.
 #include "find.hpp"
 
 #include <nanobind/stl/string_view.h>
@@ -27,7 +27,7 @@ nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view 
   Found found;
   {
     const nb::gil_scoped_release released;
-    found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch.operator->());
+    found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch);
   }
   return nb::make_tuple(found.sound ? 0 : 5, scratch->ids.size(), found.nanoseconds,
                         hits_of(scratch->labels.data(), scratch->scores.data(), found.count, keys, names));
@@ -43,7 +43,7 @@ nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_
   std::string out;
   {
     const nb::gil_scoped_release released;
-    found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch.operator->());
+    found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch);
     put_hits(scratch->labels.data(), scratch->scores.data(), found.count, keys, names, least, scratch->ids.size(), out);
   }
   return nb::make_tuple(found.sound ? 0 : 5, nb::bytes(out.data(), out.size()), found.nanoseconds);

@@ -1,4 +1,4 @@
-// The door of the server: a plain search request in, all bytes of its answer out, counted, priced and logged.
+// The bindings of the server: a plain search request in, all bytes of its answer out, counted, priced and logged.
 //
 // The law: what it does for a request is what the server's application does for it (server/app.py, server/routes.py);
 // where it cannot, it does nothing and says so. It runs on the event loop and keeps Python's lock: only questions that
@@ -208,7 +208,7 @@ private:
   bool search(const Model& model, const Question& asked, std::uint64_t& engine) {
     const Shelf<CallScratch>::Loan scratch(model.forest->shelf);
     const Wanted wanted{asked.k, asked.beam, model.matcher, model.isa, model.bound, nullptr};
-    const Found found = find(*model.forest, *model.vectorizer, asked.text, wanted, *scratch.operator->());
+    const Found found = find(*model.forest, *model.vectorizer, asked.text, wanted, *scratch);
     engine = found.nanoseconds;
     if (!found.sound) return false;
     try {

@@ -1,6 +1,6 @@
 // strings.cpp — bytes in, their checksum out: the bindings of xxh3.hpp.
 #include "beamwood/xxh3.hpp"
-#include "doors.hpp"
+#include "bindings.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// The door of the text room: lists of str go in, counted terms, hash slots and sparse rows come out as arrays.
+// The bindings of the text room: lists of str go in, counted terms, hash slots and sparse rows come out as arrays.
 #include <memory>
 #include <stdexcept>
 #include <string>

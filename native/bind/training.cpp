@@ -1,46 +1,49 @@
-// The door of the training room: a layer's problem in, its weights out.
+// The bindings of training: a layer's problem in, its weights out.
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "beamwood/training/layer_trainer.hpp"
-#include "doors.hpp"
+#include "bindings.hpp"
 
 namespace {
 
 using namespace beamwood;
 
-template <class T> std::span<const T> view(const In<T>& array) { return {array.data(), array.shape(0)}; }
+// A sparse matrix by lines whose arrays Python owns. What memory safety needs is checked once, when it is made: starts
+// that rise from 0 to the number of entries, indices below `width`.
+struct SparseLines {
+  In<std::int64_t> start;
+  In<std::int32_t> index;
+  In<float> value;
+  std::size_t width;
 
-// What memory safety needs of a sparse matrix: starts that rise from 0 to the end, indices below `width`.
-SparseView checked(std::span<const std::int64_t> start, std::span<const std::int32_t> index,
-                   std::span<const float> value, std::size_t width, const char* name) {
-  const SparseView m{start, index, value};
-  const auto bad = [&](const char* what) { throw std::invalid_argument(std::string(name) + ": " + what); };
-  if (m.start.empty() || m.start.front() != 0) bad("starts must begin with 0");
-  for (std::size_t i = 0; i + 1 < m.start.size(); ++i) {
-    if (m.start[i] > m.start[i + 1]) bad("starts must not fall");
+  SparseLines(In<std::int64_t> starts, In<std::int32_t> indices, In<float> values, std::size_t wide)
+      : start(std::move(starts)), index(std::move(indices)), value(std::move(values)), width(wide) {
+    const SparseView m = lines();
+    const auto bad = [](const char* what) { throw std::invalid_argument(std::string("SparseLines: ") + what); };
+    if (m.start.empty() || m.start.front() != 0) bad("starts must begin with 0");
+    if (!std::ranges::is_sorted(m.start)) bad("starts must not fall");
+    if (static_cast<std::size_t>(m.start.back()) != m.index.size()) bad("starts must end at the number of entries");
+    if (!m.value.empty() && m.value.size() != m.index.size()) bad("expected one value per entry, or none");
+    const auto outside = [&](std::int32_t i) { return i < 0 || static_cast<std::size_t>(i) >= width; };
+    if (std::ranges::any_of(m.index, outside)) bad("an index is out of range");
   }
-  if (static_cast<std::size_t>(m.start.back()) != m.index.size()) bad("starts must end at the number of entries");
-  if (!m.value.empty() && m.value.size() != m.index.size()) bad("one value an entry");
-  for (const std::int32_t i : m.index) {
-    if (i < 0 || static_cast<std::size_t>(i) >= width) bad("an index is out of range");
-  }
-  return m;
-}
+  SparseView lines() const { return {view(start), view(index), view(value)}; }
+};
 
 // The weights of a layer, until Python has made room for them.
 struct LayerWeights {
-  std::vector<NodeWeights> nodes;
+  std::vector<LearnedNode> nodes;
 
   std::size_t size() const {
     std::size_t total = 0;
-    for (const NodeWeights& n : nodes) total += n.weight.size();
+    for (const LearnedNode& n : nodes) total += n.weight.size();
     return total;
   }
 
-  // Fills the arrays of a scipy CSC matrix and lets go of the weights on the way.
+  // Fills the arrays of a scipy CSC matrix and frees the weights on the way.
   void take(const Out<std::int64_t>& start, const Out<std::int32_t>& index, const Out<float>& value,
             const Out<float>& bias) {
     if (start.shape(0) != nodes.size() + 1 || bias.shape(0) != nodes.size() || index.shape(0) != size() ||
@@ -75,49 +78,36 @@ void check_children(const LayerProblem& p) {
   }
 }
 
-// Runs `watch(share done)` under the GIL; a Python exception (Ctrl-C too) stops the work and comes out of the call.
-LayerWeights run(const LayerProblem& problem, const SolverSettings& settings, unsigned threads,
-                 const nb::object& watch) {
-  bool raised = false;
-  const Watch guarded = [&](double share) {
-    const nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) return raised = true;
-    if (watch.is_none()) return false;
-    PyObject* answer = PyObject_CallFunction(watch.ptr(), "d", share);
-    Py_XDECREF(answer);
-    return raised = answer == nullptr;
-  };
-  try {
-    const nb::gil_scoped_release release;
-    const FloatMode mode;
-    return {train_layer(problem, settings, threads, guarded)};
-  } catch (const Interrupted&) {
-    if (raised) throw nb::python_error();
-    throw;
-  }
+LayerProblem checked_problem(const SparseLines& x, const SparseLines& reaching, const SparseLines& positives,
+                             const In<std::int64_t>& child_start, const In<std::int64_t>& child,
+                             const In<float>& row_weight) {
+  const LayerProblem problem{x.lines(),         x.width,     reaching.lines(), positives.lines(),
+                             view(child_start), view(child), view(row_weight)};
+  const std::size_t rows = problem.x.lines();
+  if (x.value.shape(0) != x.index.shape(0)) throw std::invalid_argument("x: expected one value per entry");
+  if (reaching.width != rows || positives.width != rows)
+    throw std::invalid_argument("reaching, positives: expected lines of rows of x");
+  if (!problem.row_weight.empty() && problem.row_weight.size() != rows)
+    throw std::invalid_argument("row_weight: expected one number per row, or none");
+  check_children(problem);
+  return problem;
 }
 
-LayerWeights train_layer_door(In<std::int64_t> x_start, In<std::int32_t> x_index, In<float> x_value,
-                              std::size_t features, In<std::int64_t> reach_start, In<std::int32_t> reach_row,
-                              In<std::int64_t> positive_start, In<std::int32_t> positive_row, In<float> positive_value,
-                              In<std::int64_t> child_start, In<std::int64_t> child, In<float> row_weight, int loss,
-                              double C, double rare_weight, double eps, unsigned max_iter, double bias, double prune,
-                              std::uint32_t top_weights, std::uint64_t seed, unsigned threads, nb::object watch) {
-  LayerProblem problem;
-  problem.x = checked(view(x_start), view(x_index), view(x_value), features, "X");
-  problem.features = features;
-  const std::size_t rows = problem.x.lines();
-  problem.reaching = checked(view(reach_start), view(reach_row), {}, rows, "reaching rows");
-  problem.positives = checked(view(positive_start), view(positive_row), view(positive_value), rows, "positive rows");
-  problem.child_start = view(child_start);
-  problem.child = view(child);
-  problem.row_weight = view(row_weight);
-  check_children(problem);
-  if (!problem.row_weight.empty() && problem.row_weight.size() != rows) {
-    throw std::invalid_argument("row weights: one a row");
-  }
-  SolverSettings settings{static_cast<Loss>(loss), C, rare_weight, eps, max_iter, bias, prune, top_weights, seed};
-  return run(problem, settings, threads, watch);
+// Calls `watch(share of the work done)` now and then; an exception that it raises stops the work and comes out here.
+LayerWeights train(const SparseLines& x, const SparseLines& reaching, const SparseLines& positives,
+                   const In<std::int64_t>& child_start, const In<std::int64_t>& child, const In<float>& row_weight,
+                   const SolverSettings& settings, unsigned threads, const nb::object& watch) {
+  const LayerProblem problem = checked_problem(x, reaching, positives, child_start, child, row_weight);
+  Progress progress;
+  const Workers workers = python_workers(threads, [&] {
+    if (watch.is_none()) return true;
+    PyObject* const answer = PyObject_CallFunction(watch.ptr(), "d", progress.share());
+    Py_XDECREF(answer);
+    return answer != nullptr;
+  });
+  const nb::gil_scoped_release released;
+  const FloatMode mode;
+  return {train_layer(problem, settings, workers, progress)};
 }
 
 } // namespace
@@ -126,12 +116,26 @@ void bind_training(nb::module_& m) {
   nb::class_<LayerWeights>(m, "LayerWeights", "The weights of a layer, until Python has made room for them.")
       .def("__len__", &LayerWeights::size)
       .def("take", &LayerWeights::take, nb::arg("start"), nb::arg("index"), nb::arg("value"), nb::arg("bias"),
-           "Fills the arrays of a CSC matrix and the biases, and lets go of the weights.");
-  m.def("train_layer", &train_layer_door, nb::kw_only(), nb::arg("x_start"), nb::arg("x_index"), nb::arg("x_value"),
-        nb::arg("features"), nb::arg("reach_start"), nb::arg("reach_row"), nb::arg("positive_start"),
-        nb::arg("positive_row"), nb::arg("positive_value"), nb::arg("child_start"), nb::arg("child"),
-        nb::arg("row_weight"), nb::arg("loss"), nb::arg("C"), nb::arg("rare_weight"), nb::arg("eps"),
-        nb::arg("max_iter"), nb::arg("bias"), nb::arg("prune"), nb::arg("top_weights"), nb::arg("seed"),
-        nb::arg("threads"), nb::arg("watch").none(),
-        "Learns one linear classifier a node of a layer (see layer_trainer.hpp).");
+           "Fills the arrays of a CSC matrix and the biases, and frees the weights.");
+  nb::class_<SparseLines>(m, "SparseLines", "A sparse matrix by rows, or by columns: lines of (index, value) entries.")
+      .def(nb::init<In<std::int64_t>, In<std::int32_t>, In<float>, std::size_t>(), nb::arg("start"), nb::arg("index"),
+           nb::arg("value"), nb::arg("width"));
+  nb::enum_<Loss>(m, "Loss")
+      .value("squared_hinge", Loss::squared_hinge)
+      .value("hinge", Loss::hinge)
+      .value("logistic", Loss::logistic);
+  nb::class_<SolverSettings>(m, "SolverSettings", "What the solver is told; the meaning of each is in solver.hpp.")
+      .def(nb::init<>())
+      .def_rw("loss", &SolverSettings::loss)
+      .def_rw("C", &SolverSettings::C)
+      .def_rw("rare_weight", &SolverSettings::rare_weight)
+      .def_rw("eps", &SolverSettings::eps)
+      .def_rw("max_iter", &SolverSettings::max_iter)
+      .def_rw("bias", &SolverSettings::bias)
+      .def_rw("prune", &SolverSettings::prune)
+      .def_rw("top_weights", &SolverSettings::top_weights)
+      .def_rw("seed", &SolverSettings::seed);
+  m.def("train_layer", &train, nb::kw_only(), nb::arg("x"), nb::arg("reaching"), nb::arg("positives"),
+        nb::arg("child_start"), nb::arg("child"), nb::arg("row_weight"), nb::arg("settings"), nb::arg("threads"),
+        nb::arg("watch").none(), "Learns one linear classifier per node of a layer (see layer_trainer.hpp).");
 }

@@ -1,11 +1,11 @@
-// A Python str in, its UTF-8 bytes out, without a copy where Python keeps them. For every door that takes text.
+// A Python str in, its UTF-8 bytes out, without a copy where Python keeps them. For all bindings that take text.
 #pragma once
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "doors.hpp"
+#include "bindings.hpp"
 
 // Raises one of beamwood's own errors.
 [[noreturn]] inline void raise(const char* kind, const std::string& message) {

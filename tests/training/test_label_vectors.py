@@ -114,8 +114,3 @@ def test_bad_settings_are_refused() -> None:
         label_vectors(X, Y, label_features=X)
     with pytest.raises(DataError, match="has 2 rows"):
         label_vectors(X, Y, kind="features", label_features=X[:2])
-
-
-def test_a_question_answered_yes_stops_the_call() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        label_vectors(X, Y, interrupted=lambda: True)

@@ -235,9 +235,3 @@ def test_bad_data_is_refused() -> None:
         grow(2, kind="huffman", frequency=[1, -2])
     with pytest.raises(SettingsError, match="vectors instead"):
         grow(10)
-
-
-@pytest.mark.parametrize("kind", ["balanced", "unbalanced"])
-def test_a_question_answered_yes_stops_the_call(kind: str) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        grow(unit_rows(0, 500, 50), kind=kind, max_leaf=4, interrupted=lambda: True)

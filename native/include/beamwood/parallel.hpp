@@ -2,7 +2,7 @@
 //
 // The law: results never depend on how tasks are shared out, so a task writes only what belongs to it.
 //
-// The pool is one per process, grows to what was asked for and is made anew after a fork (the child of a fork has
+// The pool is one per process, grows to what was asked for and is replaced after a fork (the child of a fork has
 // no threads but its own). The calling thread works too and never waits for a worker that has not started: calls
 // from many Python threads at once, or from inside a busy pool, cannot dead-lock. Exceptions of a task end the call
 // and come out of it. Each worker computes in IEEE mode: round to nearest, no flush to zero.
@@ -56,8 +56,8 @@ struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// How a call may use the machine: the number of workers, and a question asked from the calling thread alone now and
-// then: has somebody asked us to stop?
+// How a call may use the machine: the number of workers, and a function that only the calling thread calls, after each
+// of its tasks and while it waits: true when somebody asked to stop.
 struct Workers {
   unsigned threads = 1;
   std::function<bool()> interrupted = [] { return false; };
@@ -153,6 +153,11 @@ template <class F> void parallel_for(const Workers& workers, std::size_t tasks, 
   std::atomic<bool> stop{false};
   std::exception_ptr failure;
   std::mutex failure_lock;
+  const auto fail = [&](std::exception_ptr what) { // the first failure is the one that comes out
+    std::lock_guard guard(failure_lock);
+    if (!failure) failure = std::move(what);
+    stop = true;
+  };
   const auto drain = [&](unsigned worker, auto&& between_tasks) {
     try {
       for (std::size_t task; !stop.load(std::memory_order_relaxed) && (task = next.fetch_add(1)) < tasks;) {
@@ -160,9 +165,7 @@ template <class F> void parallel_for(const Workers& workers, std::size_t tasks, 
         between_tasks();
       }
     } catch (...) {
-      std::lock_guard guard(failure_lock);
-      if (!failure) failure = std::current_exception();
-      stop = true;
+      fail(std::current_exception());
     }
   };
   const auto ask = [&] {
@@ -179,9 +182,12 @@ template <class F> void parallel_for(const Workers& workers, std::size_t tasks, 
     std::unique_lock guard(job->lock);
     job->closed = true;
     while (!job->idle.wait_for(guard, std::chrono::milliseconds(50), [&] { return job->running == 0; })) {
-      if (stop || !workers.interrupted()) continue; // a caller that waits for the last workers can still be stopped
-      failure = std::make_exception_ptr(Interrupted{});
-      stop = true;
+      if (stop) continue;
+      try { // a caller that waits for the last workers can still be stopped, and never leaves before they are done
+        ask();
+      } catch (...) {
+        fail(std::current_exception());
+      }
     }
   }
   if (failure) std::rethrow_exception(failure);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +30,6 @@ def label_vectors(
     kind: str = "pifa",
     label_features: Any = None,
     threads: int = 1,
-    interrupted: Callable[[], bool] | None = None,
 ) -> Any:
     """Return a CSR matrix, labels x features, float32: rows of length one, or all zero if nothing is known.
 
@@ -41,7 +39,6 @@ def label_vectors(
     kind:           "pifa": the sum of a label's rows of X; "features": `label_features` as they are;
                     "pifa+features": both side by side, each scaled to length one before.
     label_features: labels x anything, sparse; wanted for the last two kinds.
-    interrupted:    asked now and then; True ends the call in KeyboardInterrupt.
     """
     if kind not in KINDS:
         raise SettingsError(f"label vectors of kind {kind!r} are not known; choose one of {', '.join(KINDS)}")
@@ -50,13 +47,13 @@ def label_vectors(
     if kind == "pifa" and label_features is not None:
         raise SettingsError('kind="pifa" reads no label_features, but they are given; use "pifa+features"')
     if kind == "pifa":
-        return _pifa(X, Y, threads, interrupted)
+        return _pifa(X, Y, threads)
     given = _unit(_matrix(label_features, "label_features"))
     if given.shape[0] != Y.shape[1]:
         raise DataError(f"label_features has {given.shape[0]} rows for {Y.shape[1]} labels; give one row a label")
     if kind == "features":
         return given
-    return _unit(sp.csr_matrix(sp.hstack([_pifa(X, Y, threads, interrupted), given], format="csr")))
+    return _unit(sp.csr_matrix(sp.hstack([_pifa(X, Y, threads), given], format="csr")))
 
 
 def native_rows(matrix: Any, what: str) -> Rows:
@@ -70,7 +67,7 @@ def native_rows(matrix: Any, what: str) -> Rows:
     )
 
 
-def _pifa(X: Any, Y: Any, threads: int, interrupted: Callable[[], bool] | None) -> Any:
+def _pifa(X: Any, Y: Any, threads: int) -> Any:
     rows = native_rows(X, "X")
     positives = _positives(_matrix(Y, "Y"))
     labels, found, wanted = positives.shape[1], X.shape[0], positives.shape[0]
@@ -89,7 +86,6 @@ def _pifa(X: Any, Y: Any, threads: int, interrupted: Callable[[], bool] | None) 
         positives.indices.astype(np.int32, copy=False),
         positives.data,
         threads,
-        interrupted,
         offset,
         allocate,
     )

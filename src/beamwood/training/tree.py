@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ Ints = npt.NDArray[np.int64]
 # One layer: the parent of each node in the layer above (never falling), and the label of each leaf, -1 for
 # inner nodes; None instead of an array when the layer has no leaf.
 TreeLayer = tuple[Ints, "Ints | None"]
-Interrupted = Callable[[], bool]
 
 KINDS = ("balanced", "unbalanced", "random", "huffman", "given")
 
@@ -33,7 +32,6 @@ def grow(
     threads: int = 1,
     frequency: Any = None,
     parents: Any = None,
-    interrupted: Interrupted | None = None,
 ) -> list[TreeLayer]:
     """Return the layers of a tree, top to bottom, as (parent, label) pairs; the last one is all leaves.
 
@@ -71,7 +69,7 @@ def grow(
     if kind == "huffman":
         return _layers(_huffman(_checked_frequency(frequency, labels), branching), labels)
     if kind == "unbalanced":
-        split = _Splitter(native_rows(vectors, "vectors"), branching, seed, threads, interrupted)
+        split = _Splitter(native_rows(vectors, "vectors"), branching, seed, threads)
         return _grow_unbalanced(split, labels, max_leaf, max_depth)
     clusters = _leaf_clusters(labels, max_leaf)
     if kind == "random":
@@ -79,7 +77,7 @@ def grow(
         order = _sorted_in_clusters(shuffled, clusters)
     else:
         order = np.empty(labels, dtype=np.int64)
-        _core.balanced_order(*native_rows(vectors, "vectors"), clusters, seed, threads, interrupted, order)
+        _core.balanced_order(*native_rows(vectors, "vectors"), clusters, seed, threads, order)
     return _merged(order, clusters, branching)
 
 
@@ -133,14 +131,13 @@ class _Splitter(NamedTuple):
     branching: int
     seed: int
     threads: int
-    interrupted: Interrupted | None
 
     def groups(self, members: npt.NDArray[np.uint32], sizes: Ints, level: int) -> npt.NDArray[np.int32]:
         group = np.zeros(len(members), dtype=np.int32)
         if len(members):
             bounds = np.r_[0, np.cumsum(sizes)].astype(np.int64)
-            rows, branching, seed, threads, interrupted = self
-            _core.wide_groups(*rows, members, bounds, branching, seed, level, threads, interrupted, group)
+            rows, branching, seed, threads = self
+            _core.wide_groups(*rows, members, bounds, branching, seed, level, threads, group)
         return group
 
 

@@ -14,7 +14,7 @@ from beamwood import _core
 from beamwood.errors import SettingsError
 from beamwood.storage.layers import Layer
 from beamwood.training.problem import Problem
-from beamwood.training.settings import LOSSES, Settings
+from beamwood.training.settings import Settings
 
 Ints = npt.NDArray[np.int64]
 # Layers from the top: the parent of each node, and the label of each leaf (None: as Layer.label says).
@@ -168,28 +168,18 @@ def _learn(
     nodes = len(parent)
     counts = np.bincount(parent, minlength=reaching.count)
     none = np.empty(0, dtype=np.float32)
+    X = problem.X
+    rows = _core.SparseLines(
+        X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data, problem.features
+    )
     learned = _core.train_layer(
-        x_start=problem.X.indptr.astype(np.int64, copy=False),
-        x_index=problem.X.indices.astype(np.int32, copy=False),
-        x_value=problem.X.data,
-        features=problem.features,
-        reach_start=reaching.start,
-        reach_row=reaching.row,
-        positive_start=positives.start,
-        positive_row=positives.row,
-        positive_value=positives.value,
+        x=rows,
+        reaching=_core.SparseLines(reaching.start, reaching.row, none, reaching.rows),
+        positives=_core.SparseLines(positives.start, positives.row, positives.value, positives.rows),
         child_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        child=np.lexsort((-np.diff(positives.start), parent)).astype(np.int64),  # like sizes learn side by side
+        child=np.lexsort((-np.diff(positives.start), parent)).astype(np.int64),  # siblings of similar size together
         row_weight=none if problem.row_weights is None else problem.row_weights,
-        loss=LOSSES.index(settings.loss),
-        C=cost_of_mistakes(problem, settings),
-        rare_weight=settings.rare_weight,
-        eps=settings.eps,
-        max_iter=settings.max_iter,
-        bias=settings.bias,
-        prune=settings.prune,
-        top_weights=settings.top_weights,
-        seed=seed % 2**64,
+        settings=_solver_settings(problem, settings, seed),
         threads=threads,
         watch=watch,
     )
@@ -197,3 +187,14 @@ def _learn(
     index, value = np.empty(len(learned), np.int32), np.empty(len(learned), np.float32)
     learned.take(start, index, value, bias)
     return sp.csc_matrix((value, index, start), shape=(problem.features, nodes)), bias
+
+
+def _solver_settings(problem: Problem, settings: Settings, seed: int) -> Any:
+    """The settings as the solver takes them."""
+    solver = _core.SolverSettings()
+    solver.loss = getattr(_core.Loss, settings.loss.replace("-", "_"))
+    solver.C = cost_of_mistakes(problem, settings)
+    solver.seed = seed % 2**64
+    for name in ("rare_weight", "eps", "max_iter", "bias", "prune", "top_weights"):
+        setattr(solver, name, getattr(settings, name))
+    return solver

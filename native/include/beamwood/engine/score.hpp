@@ -7,9 +7,9 @@
 // The source of the loops is native/src/kernels.inc, compiled once for each instruction set.
 #pragma once
 #include <cstdint>
-#include <initializer_list>
 
 #include "beamwood/engine/activation.hpp"
+#include "beamwood/isa.hpp"
 #include "beamwood/layout/record.hpp"
 
 namespace beamwood {
@@ -48,34 +48,15 @@ inline void scores_of_children(const Kernels& kernels, const Activation& activat
   kernels.activate(activation, sums, bias, width, activation.handed_down(parent, bias, width), scores);
 }
 
-enum class Isa : std::uint8_t { scalar, avx2, avx512 };
-
 extern const Kernels kScalarKernels;
 #if defined(__x86_64__)
 extern const Kernels kAvx2Kernels, kAvx512Kernels;
+inline constexpr KernelTables<Kernels> kSearchKernels{&kScalarKernels, &kAvx2Kernels, &kAvx512Kernels};
+#else
+inline constexpr KernelTables<Kernels> kSearchKernels{&kScalarKernels};
 #endif
 
 // The kernels of an instruction set, or null when this machine lacks it.
-inline const Kernels* kernels_for(Isa isa) noexcept {
-  if (isa == Isa::scalar) return &kScalarKernels;
-#if defined(__x86_64__)
-  if (isa == Isa::avx2)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c")
-               ? &kAvx2Kernels
-               : nullptr;
-  if (isa == Isa::avx512)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
-               ? &kAvx512Kernels
-               : nullptr;
-#endif
-  return nullptr;
-}
-
-inline Isa best_isa() noexcept {
-  for (const Isa isa : {Isa::avx512, Isa::avx2})
-    if (kernels_for(isa)) return isa;
-  return Isa::scalar;
-}
+inline const Kernels* kernels_for(Isa isa) noexcept { return kSearchKernels.on(isa); }
 
 } // namespace beamwood

@@ -71,24 +71,4 @@ template <class T> struct Pass {
   std::size_t kept_count;     // out: of this piece
 };
 
-// The loops, compiled once for each instruction set.
-struct DescentKernels {
-  void (*hinge_float)(Pass<float>&) noexcept;
-  void (*hinge_double)(Pass<double>&) noexcept;
-  void (*logistic)(Pass<double>&) noexcept;
-};
-extern const DescentKernels descent_baseline;
-#if defined(__x86_64__)
-extern const DescentKernels descent_avx2;
-#endif
-
-inline const DescentKernels& descent_kernels() noexcept {
-#if defined(__x86_64__)
-  static const bool avx2 = __builtin_cpu_supports("avx2") != 0;
-  return avx2 ? descent_avx2 : descent_baseline;
-#else
-  return descent_baseline;
-#endif
-}
-
 } // namespace beamwood

@@ -1,13 +1,13 @@
 // Up to eight siblings in (their parent's gathered rows, and who is positive for whom). Out: their weights.
 //
-// Drives the passes of descent.hpp: draws the order of visits, lets lanes that have converged on their active rows rest
-// until all have, then gives them all rows back, and stops a lane that is converged on those too, or after max_iter passes.
+// Drives the passes of descent.hpp. A lane that has converged on its active rows rests until all lanes have; then it
+// gets all its rows back, and it is done when it has converged on those too, or after max_iter passes.
 //
 // Converged means, for the hinge losses: the duality gap is at most eps² of the objective, or no two projected gradients
-// differ by more than eps (liblinear's rule; the largest of n gradients grows with n, so that alone would
-// ask for more passes the more rows there are). For the logistic loss: no violation is above eps.
+// differ by more than eps (liblinear's rule; the largest of n gradients grows with n, so that this rule by itself
+// would ask for more passes the more rows there are). For the logistic loss: no violation is above eps.
 //
-// The law: the order of visits is drawn from (seed, node) alone, never from a thread or a clock.
+// The law: the order of visits is drawn from (seed, node) only, never from a thread or a clock.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -22,29 +22,31 @@
 
 #include "beamwood/training/descent.hpp"
 #include "beamwood/training/gather.hpp"
+#include "beamwood/training/kernels.hpp"
 
 namespace beamwood {
 
 struct SolverSettings {
   Loss loss = Loss::squared_hinge;
   double C = 1;
-  double rare_weight = 0; // more for mistakes on the positive rows of a node, shared out among them
+  double rare_weight = 0; // extra cost of mistakes on a node's positive rows, divided evenly among them
   double eps = 0.1;
   unsigned max_iter = 100;
   double bias = 1;               // value of the constant feature; 0: there is none
   double prune = 0.1;            // weights nearer to zero than this are dropped
-  std::uint32_t top_weights = 0; // keep at most so many weights a node; 0: all
+  std::uint32_t top_weights = 0; // keep at most this many weights per node; 0: all
   std::uint64_t seed = 0;
+  Isa isa = best_isa(); // which kernels run; the weights do not depend on it
 };
 
-// The rows that are positive for one child, and what each counts (empty: all count 1).
+// The rows that are positive for one child, and the weight of each (empty: all 1).
 struct Positives {
   std::span<const std::int32_t> row;
   std::span<const float> relevance;
 };
 
 // What a node learned: weights by rising feature id, and the addend that its bias weight amounts to.
-struct NodeWeights {
+struct LearnedNode {
   std::vector<Entry> weight;
   float bias = 0;
 };
@@ -52,8 +54,8 @@ struct NodeWeights {
 // A parent's rows with what all its groups of siblings share.
 struct ParentRows {
   Gathered rows;
-  std::vector<double> norm; // x·x + bias², a row
-  std::vector<double> own;  // of that, what features add that no other row has
+  std::vector<double> norm; // of each row: x·x + bias²
+  std::vector<double> own;  // of each row: the part of x·x that comes from features no other row has
 
   void measure(double bias) {
     norm.resize(rows.rows());
@@ -79,15 +81,15 @@ template <class T> struct LaneAllocator {
   bool operator==(const LaneAllocator&) const = default;
 };
 
-// Memory of one worker, used again for group after group.
+// The memory of one worker, reused for each group of siblings.
 template <class T> class SiblingSolver {
 public:
-  // `local_row` maps a row of X to its place among the parent's rows; `row_weight` may be empty. `pulse` is asked
-  // between passes and throws to stop.
+  // `local_row` maps a row of X to its place among the parent's rows; `row_weight` may be empty. `pulse` is called
+  // now and then and throws to stop.
   template <class LocalRow, class Pulse>
   void solve(const ParentRows& parent, std::span<const Positives> children, std::span<const float> row_weight,
              const LocalRow& local_row, const SolverSettings& settings, std::uint64_t seed, const Pulse& pulse) {
-    begin(parent, children.size(), settings);
+    start(parent, children.size(), settings);
     lay_out_rows(parent, children, local_row);
     set_costs(parent, children, row_weight, local_row, settings);
     if (logistic_) start_inside(parent.rows);
@@ -98,8 +100,8 @@ public:
     }
   }
 
-  // Copies lane weights that matter, by rising feature id.
-  void take(const ParentRows& parent, std::span<NodeWeights> children, const SolverSettings& settings) const {
+  // Copies the weights that are not pruned, by rising feature id.
+  void take(const ParentRows& parent, std::span<LearnedNode> children, const SolverSettings& settings) const {
     const Gathered& rows = parent.rows;
     // Compared as bits, which rise with the size of a number: eight at once, and never true for zero.
     const std::uint32_t least = std::max(1u, std::bit_cast<std::uint32_t>(static_cast<float>(settings.prune)));
@@ -131,10 +133,11 @@ public:
 
 private:
   static constexpr std::size_t kRun = 16;         // rows visited side by side in a big parent
-  static constexpr std::size_t kPiece = 1u << 15; // rows between two looks at the clock
+  static constexpr std::size_t kPiece = 1u << 15; // rows visited between two calls of `pulse`
   static constexpr double kGoal = 0.1;            // of the gap, before all rows are looked at again
 
-  void begin(const ParentRows& parent, std::size_t lanes, const SolverSettings& settings) {
+  void start(const ParentRows& parent, std::size_t lanes, const SolverSettings& settings) {
+    kernels_ = kTrainingKernels.on(settings.isa);
     const std::size_t n = parent.rows.rows();
     logistic_ = settings.loss == Loss::logistic;
     weight_.assign(parent.rows.shared * kLanes, T(0));
@@ -155,8 +158,8 @@ private:
     pass_.far = weight_.size() * sizeof(T) > (1u << 18);
     pass_.bounded = settings.loss == Loss::hinge;
     pass_.inner_eps = static_cast<T>(1e-2);
-    // A parent whose rows fit the cache is visited in a fresh random order each pass. The rows of a bigger one lie
-    // in a random order already, so short runs of them are shuffled instead and memory is read in lines.
+    // A parent whose rows fit the cache is visited in a new random order in each pass. The rows of a bigger one lie
+    // in a random order already, so short runs of them are shuffled instead, and memory is read sequentially.
     run_ = parent.rows.entry.size() * sizeof(Entry) > (1u << 19) ? kRun : 1;
   }
 
@@ -230,7 +233,7 @@ private:
     }
   }
 
-  // The weight of a feature that one row alone has, given its size: alpha · x.
+  // The signed weight of a feature that only one row has; `size` is alpha · x.
   float towards_positive(const Gathered::Lone& lone, std::size_t lane, float size) const {
     return (row_[lone.row].positive >> lane) & 1 ? size : -size;
   }
@@ -250,9 +253,9 @@ private:
       pass_.kept = kept_.data() + kept;
       pass_.count = std::min(kPiece, running_rows_ - at);
       if constexpr (std::is_same_v<T, float>) {
-        descent_kernels().hinge_float(pass_);
+        kernels_->hinge_float(pass_);
       } else {
-        logistic_ ? descent_kernels().logistic(pass_) : descent_kernels().hinge_double(pass_);
+        logistic_ ? kernels_->logistic(pass_) : kernels_->hinge_double(pass_);
       }
       kept += pass_.kept_count;
       for (std::size_t l = 0; l < kLanes; ++l) {
@@ -264,8 +267,8 @@ private:
     list_.swap(kept_);
   }
 
-  // A lane that saw all its rows in this pass may end; if not, it learns how near the optimum of its active rows
-  // it should come before it is worth looking at all of them again. One that reached that rests.
+  // A lane that visited all its rows in this pass may be done; if not, the gap sets how near to the optimum of its
+  // active rows it must come before all rows are visited again. A lane that is there rests.
   void end_hinge_pass(const SolverSettings& settings) {
     const double eps = settings.eps;
     for (std::size_t l = 0; l < kLanes; ++l) {
@@ -282,7 +285,7 @@ private:
     if (pass_.running == 0 && resting_ != 0) reopen();
   }
 
-  // All rows are given back to the lanes that rest.
+  // The lanes that rest get all their rows back.
   void reopen() {
     for (Visited<T>& row : row_) {
       row.active = static_cast<std::uint8_t>(row.active | (row.member & resting_));
@@ -333,6 +336,7 @@ private:
     std::ranges::sort(weight, {}, &Entry::feature);
   }
 
+  const TrainingKernels* kernels_ = nullptr;
   Pass<T> pass_{};
   std::vector<T, LaneAllocator<T>> weight_, rest_, cost_;
   std::vector<Visited<T>> row_;

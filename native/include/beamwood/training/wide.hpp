@@ -10,78 +10,46 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <span>
 #include <vector>
 
 #include "beamwood/parallel.hpp"
 #include "beamwood/training/cluster.hpp"
+#include "beamwood/training/kernels.hpp"
 
 namespace beamwood {
 namespace detail {
 
 constexpr int wide_rounds = 20;
-constexpr std::size_t sample_a_group = 32;     // members a group that settle the centroids of a larger cluster
-constexpr std::size_t settled_share = 100;     // k-means ends when at most one member in so many changes groups
-constexpr std::size_t candidates_a_group = 16; // of those, how many k-means++ looks at
-constexpr std::size_t wide_full_rounds = 2;    // rounds of all members after those of the sample
-constexpr std::size_t lanes = 8;               // table rows are padded to whole vectors
-constexpr std::size_t groups_at_once = 256;    // groups whose scores are held at a time
+constexpr std::size_t sample_per_group = 32;     // members per group that set the centroids of a larger cluster
+constexpr std::size_t settled_share = 100;       // k-means ends when at most one member in 100 changes groups
+constexpr std::size_t candidates_per_group = 16; // of those, how many k-means++ looks at
+constexpr std::size_t wide_full_rounds = 2;      // rounds of all members after those of the sample
+constexpr std::size_t groups_at_once = 256;      // groups whose scores are held at a time
 constexpr std::int32_t nowhere = -1;
-
-// Eight floats that add and multiply side by side; the compiler halves or joins them to what the processor has.
-typedef float Lanes __attribute__((vector_size(lanes * sizeof(float))));
-
-// `width` runs of eight groups: the sums live in registers while the member's entries pass by.
-template <std::size_t width>
-__attribute__((always_inline)) inline void run_product(const std::int32_t* feature, const float* value,
-                                                       std::size_t entries, const float* table, std::size_t stride,
-                                                       float* score) noexcept {
-  Lanes sum[width] = {};
-  for (std::size_t e = 0; e < entries; ++e) {
-    const float* const sums = table + static_cast<std::size_t>(feature[e]) * stride;
-    for (std::size_t i = 0; i < width; ++i) {
-      Lanes one;
-      std::memcpy(&one, sums + i * lanes, sizeof one);
-      sum[i] += value[e] * one;
-    }
-  }
-  std::memcpy(score, sum, sizeof sum);
-}
-
-// score[c] = Σ value[e]·table[feature[e]][c] over rising e, for c < width (a multiple of lanes). Compiled for wider
-// vectors too and chosen at run time: each c has its own sum, so the bits are the same.
-#if defined(__x86_64__) && defined(__GLIBC__)
-__attribute__((target_clones("arch=x86-64-v3", "default")))
-#endif
-inline void table_product(const std::int32_t* feature, const float* value, std::size_t entries, const float* table,
-                          std::size_t stride, float* score, std::size_t width) noexcept {
-  std::size_t c = 0;
-  for (; c + 8 * lanes <= width; c += 8 * lanes) run_product<8>(feature, value, entries, table + c, stride, score + c);
-  for (; c + 4 * lanes <= width; c += 4 * lanes) run_product<4>(feature, value, entries, table + c, stride, score + c);
-  for (; c < width; c += lanes) run_product<1>(feature, value, entries, table + c, stride, score + c);
-}
 
 class WideSplitter {
 public:
+  explicit WideSplitter(const TrainingKernels& kernels) : kernels_(&kernels) {}
+
   // Fills group[i] in [0, k) for each row i of rows; for_each(n, f) calls f(i) for i < n in any order.
   template <class ForEach>
   void split(const SparseRows& rows, std::size_t k, Random random, std::span<std::int32_t> group, ForEach&& for_each) {
     rows_ = &rows;
     k_ = k;
-    stride_ = (k + lanes - 1) / lanes * lanes;
+    stride_ = (k + kLanes - 1) / kLanes * kLanes; // table rows are padded to whole vectors
     table_.assign(rows.features * stride_, 0.0f);
     scale_.assign(stride_, 0.0f);
     square_.assign(stride_, 0.0);
     group_.assign(rows.size(), nowhere);
-    wanted_.resize(rows.size());
+    next_group_.resize(rows.size());
     std::vector<std::uint32_t> all(rows.size());
     std::iota(all.begin(), all.end(), 0u);
     seed(all, random);
     std::size_t rounds = wide_rounds;
-    if (all.size() > 2 * sample_a_group * k) {
-      std::vector<std::uint32_t> sample(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(sample_a_group * k));
+    if (all.size() > 2 * sample_per_group * k) {
+      std::vector<std::uint32_t> sample(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(sample_per_group * k));
       improve(sample, rounds, for_each);
       rounds = wide_full_rounds;
     }
@@ -93,9 +61,9 @@ private:
   // k-means++ on a sample drawn to the front of `order`: each next centroid is a member drawn with a chance that
   // grows with its distance, 1 - cosine, from the centroids so far.
   void seed(std::vector<std::uint32_t>& order, Random random) {
-    const std::size_t front = std::min(order.size(), sample_a_group * k_);
+    const std::size_t front = std::min(order.size(), sample_per_group * k_);
     for (std::size_t i = 0; i < front; ++i) std::swap(order[i], order[i + random.below(order.size() - i)]);
-    const std::span candidates(order.data(), std::min(front, candidates_a_group * k_));
+    const std::span candidates(order.data(), std::min(front, candidates_per_group * k_));
     std::vector<double> distance(candidates.size(), 1.0);
     std::vector<float> centroid(rows_->features, 0.0f);
     for (std::size_t c = 0; c < k_; ++c) {
@@ -129,12 +97,12 @@ private:
   template <class ForEach>
   void improve(std::span<const std::uint32_t> members, std::size_t rounds, ForEach&& for_each) {
     for (std::size_t round = 0; round < rounds; ++round) {
-      for_each(members.size(), [&](std::size_t i) { wanted_[members[i]] = best(members[i]); });
+      for_each(members.size(), [&](std::size_t i) { next_group_[members[i]] = best(members[i]); });
       std::size_t changed = 0;
       for (const std::uint32_t m : members) {
-        if (wanted_[m] == group_[m]) continue;
-        move(m, group_[m], wanted_[m]);
-        group_[m] = wanted_[m];
+        if (next_group_[m] == group_[m]) continue;
+        move(m, group_[m], next_group_[m]);
+        group_[m] = next_group_[m];
         ++changed;
       }
       measure();
@@ -149,8 +117,8 @@ private:
     const std::size_t begin = rows_->begin(member), entries = rows_->entries(member);
     for (std::size_t from = 0; from < k_; from += groups_at_once) {
       const std::size_t width = std::min(groups_at_once, stride_ - from);
-      table_product(rows_->feature.data() + begin, rows_->value.data() + begin, entries, table_.data() + from, stride_,
-                    score, width);
+      kernels_->table_product(rows_->feature.data() + begin, rows_->value.data() + begin, entries, table_.data() + from,
+                              stride_, score, width);
       for (std::size_t c = 0; c < std::min(width, k_ - from); ++c) {
         const float s = score[c] * scale_[from + c];
         if (s > top) top = s, winner = static_cast<std::int32_t>(from + c);
@@ -181,11 +149,12 @@ private:
       scale_[c] = square_[c] > 1e-9 ? static_cast<float>(1.0 / std::sqrt(square_[c])) : 0.0f;
   }
 
+  const TrainingKernels* kernels_;
   const SparseRows* rows_ = nullptr;
   std::size_t k_ = 0, stride_ = 0;
   std::vector<float> table_, scale_;
   std::vector<double> square_;
-  std::vector<std::int32_t> group_, wanted_;
+  std::vector<std::int32_t> group_, next_group_;
 };
 
 // A cluster left with more than nine tenths in one group is cut into k even runs of its members, taken group by group.
@@ -213,9 +182,11 @@ struct Clusters {
 
 class WideClustering {
 public:
-  WideClustering(const SparseRows& rows, std::size_t branching, std::uint64_t seed, const Workers& workers)
-      : rows_(rows), branching_(branching), seed_(seed), workers_(workers), splitter_(workers.threads),
-        compact_(workers.threads), number_(workers.threads) {}
+  WideClustering(const SparseRows& rows, std::size_t branching, std::uint64_t seed, const Workers& workers,
+                 Isa isa = best_isa())
+      : rows_(rows), branching_(branching), seed_(seed), workers_(workers),
+        splitter_(workers.threads, detail::WideSplitter(*kTrainingKernels.on(isa))), compact_(workers.threads),
+        number_(workers.threads) {}
 
   // Splits every cluster into min(branching, its size) groups: group[i] is that of members[i].
   void split(const Clusters& clusters, std::uint64_t level, std::span<std::int32_t> group) {

@@ -1,4 +1,4 @@
-// What the doors in native/bind share: the array types that may cross, and workers that listen to Ctrl-C.
+// What all bindings share: the array types that may cross, and workers that listen to Ctrl-C.
 #pragma once
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "beamwood/parallel.hpp"
@@ -34,18 +36,19 @@ template <class T> Made<T> give(std::vector<T>&& values) {
   return Made<T>(raw->data(), {raw->size()}, owner);
 }
 
-// Workers whose caller asks Python for signals, some twenty times a second. Call it with the GIL, work without.
-// After Ctrl-C the Python error is set and `Interrupted` ends the call; module.cpp hands the error on.
-// Each worker has scratch memory of its own, so an absurd number of threads is cut down; no answer depends on it.
-inline beamwood::Workers python_workers(unsigned threads) {
+// Workers whose caller asks Python for signals every 50 ms: the one way native code hears Ctrl-C. Call it with the GIL,
+// work without. `also` is called as often, with the GIL, and returns false after it has set a Python error.
+// After either the Python error is set and `Interrupted` ends the call; module.cpp raises that error.
+// Each worker has scratch memory of its own, so an absurd number of threads is cut down; no result depends on it.
+inline beamwood::Workers python_workers(unsigned threads, std::function<bool()> also = {}) {
   using Clock = std::chrono::steady_clock;
   constexpr unsigned kMostThreads = 1024;
-  return {std::clamp(threads, 1u, kMostThreads), [last = Clock::now()]() mutable {
+  return {std::clamp(threads, 1u, kMostThreads), [last = Clock::now(), also = std::move(also)]() mutable {
             const auto now = Clock::now();
             if (now - last < std::chrono::milliseconds(50)) return false;
             last = now;
             const nb::gil_scoped_acquire gil;
-            return PyErr_CheckSignals() != 0;
+            return PyErr_CheckSignals() != 0 || (also && !also());
           }};
 }
 
