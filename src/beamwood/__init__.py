@@ -8,7 +8,8 @@ from beamwood.explain import Explanation
 from beamwood.filters import Filter
 from beamwood.hits import Hit, Hits
 from beamwood.inputs import datasets
-from beamwood.inputs.text import FittedText, TextBlock, TextFeatures
+from beamwood.inputs.text import FittedText, TextFeatures
+from beamwood.inputs.text_block import TextBlock
 from beamwood.metrics import Metrics, evaluate
 from beamwood.model import Model, load
 from beamwood.storage import stream

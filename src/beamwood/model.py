@@ -1,4 +1,4 @@
-"""model.py — queries in, ranked labels out: the public object, which never changes."""
+"""model.py — trees in, the public object that answers queries out: how models are made, changed, saved, explained."""
 
 from __future__ import annotations
 
@@ -6,37 +6,32 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from beamwood import _core
-from beamwood.engine import Engine, Forests, Searcher, Stats
+from beamwood.engine import Engine, Forests, Searcher
 from beamwood.errors import DataError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach
-from beamwood.filters import Filter, make_filter
-from beamwood.hits import Hits, JsonAnswer, checked_text, hits_above
-from beamwood.inputs.arguments import MOST, cores, positive
+from beamwood.hits import checked_text
+from beamwood.inputs.arguments import cores, positive
 from beamwood.inputs.rows import as_csr
 from beamwood.inputs.text import FittedText
 from beamwood.metrics import evaluate
+from beamwood.ranker import Ranker
 from beamwood.storage import assemble, store
 from beamwood.storage.activations import Activation
 from beamwood.storage.compress import Compression, compressed
-from beamwood.storage.label_strings import LabelStrings
 from beamwood.storage.layers import Layer
 from beamwood.storage.loading import load_parts
 from beamwood.storage.parts import ModelParts
 from beamwood.training.report import Report
 
-Labels = npt.NDArray[np.int64]
-Scores = npt.NDArray[np.float32]
 MEASURED = (1, 3, 5, 10)  # ranks at which compress measures precision
 
 
-class Model:
+class Model(Ranker):
     """One or several trees with their weights, and names for the labels. Made by train, load or from_layers."""
 
     def __init__(
@@ -50,11 +45,8 @@ class Model:
 
         forests: those of a model with the same trees, where there is one.
         """
-        self._parts, self._engine, self._report = parts, engine or Engine(), report
-        self._forests = Forests(parts) if forests is None else forests
-        self._strings = LabelStrings(parts)
-        self._text = parts.text()
-        self._searcher = self._forests.searcher(self._engine)
+        super().__init__(parts, engine or Engine(), forests)
+        self._report = report
 
     @classmethod
     def from_layers(
@@ -150,158 +142,6 @@ class Model:
         given: dict[str, Any] = {name: value for name, value in asked if value is not None}
         return Model(self._parts, replace(self._engine, **given), self._report, self._forests)
 
-    @overload
-    def topk(
-        self,
-        X: Any,
-        k: int = ...,
-        beam: int = ...,
-        threads: int = ...,
-        *,
-        exact: bool = ...,
-        stats: Literal[False] = ...,
-        filter: Filter | None = ...,
-    ) -> tuple[Labels, Scores]: ...
-    @overload
-    def topk(
-        self,
-        X: Any,
-        k: int = ...,
-        beam: int = ...,
-        threads: int = ...,
-        *,
-        exact: bool = ...,
-        stats: Literal[True],
-        filter: Filter | None = ...,
-    ) -> tuple[Labels, Scores, Stats]: ...
-    def topk(
-        self,
-        X: Any,
-        k: int = 10,
-        beam: int = 10,
-        threads: int = 1,
-        *,
-        exact: bool = False,
-        stats: bool = False,
-        filter: Filter | None = None,
-    ) -> tuple[Labels, Scores] | tuple[Labels, Scores, Stats]:
-        """The best k labels of each row of X and their scores: two n x k arrays in rank order, padded with -1 and -inf.
-
-        beam: nodes kept a layer. exact=True looks for the true best k instead, however many nodes that takes.
-        stats=True also returns what the call did. filter: find allowed labels alone (see `filter`); the search then
-        goes on until it has k of them or there are no more.
-        """
-        counts = type(k) is int and type(beam) is int and type(threads) is int
-        if not (counts and 1 <= k <= MOST and 1 <= beam <= MOST and 1 <= threads <= MOST):
-            k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
-        if exact:
-            self._check_exact()
-        native = None if filter is None else self._native_filter(filter)
-        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact, stats, filter=native)
-        return (labels, scores, self._searcher.stats(raw)) if stats else (labels, scores)
-
-    def predict(
-        self,
-        X: Any,
-        k: int = 10,
-        beam: int = 10,
-        threads: int = 1,
-        *,
-        exact: bool = False,
-        filter: Filter | None = None,
-    ) -> Any:
-        """The same answers as topk as a scipy CSR array, queries x labels, each row in rank order."""
-        labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter)
-        found = labels >= 0
-        offsets = np.zeros(len(labels) + 1, np.int64)
-        np.cumsum(found.sum(axis=1), out=offsets[1:])
-        return sp.csr_array((scores[found], labels[found], offsets), shape=(len(labels), self.n_labels))
-
-    def _check_exact(self) -> None:
-        """Whether this model has an exact search."""
-        shape = self._parts.shape
-        if len(shape.trees) > 1:
-            raise SettingsError(
-                f"exact=True works with one tree, this model has {len(shape.trees)}. Use a wider beam instead, for "
-                "example beam=100."
-            )
-        if not shape.activation.only_shrinks:
-            raise SettingsError(
-                "exact=True needs an activation that only shrinks scores down the tree; identity and a discount "
-                "do not. Use a wider beam instead."
-            )
-
-    def search(
-        self,
-        text: str,
-        k: int = 10,
-        beam: int = 10,
-        min_score: float | None = None,
-        *,
-        exact: bool = False,
-        filter: Filter | None = None,
-    ) -> Hits:
-        """The best k labels for a text, best first: Hit(label, key, name, score). Needs a model trained from text.
-
-        min_score: leave out hits that score less. exact and filter: as in topk. A text none of whose words the model
-        knows gives an empty answer.
-        """
-        fitted = self._fitted_text()
-        if exact:
-            return self.search_many([checked_text(text)], k, beam, 1, min_score, exact=True, filter=filter)[0]
-        k, beam = positive(k, "k"), positive(beam, "beam")
-        native = None if filter is None else self._native_filter(filter)
-        found = self._searcher.search(checked_text(text), fitted.vectorizer, *self._strings.native, k, beam, native)
-        return hits_above(found[3], min_score, found[1], found[2])
-
-    def search_json(
-        self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None, filter: Filter | None = None
-    ) -> JsonAnswer:
-        """The hits of search as JSON, in bytes: what a server sends on, without a Python object a hit."""
-        fitted = self._fitted_text()
-        native = None if filter is None else self._native_filter(filter)
-        least = -np.inf if min_score is None else min_score
-        _, fields, nanoseconds = self._searcher.search_json(
-            checked_text(text),
-            fitted.vectorizer,
-            *self._strings.native,
-            positive(k, "k"),
-            positive(beam, "beam"),
-            native,
-            least,
-        )
-        return JsonAnswer(fields, nanoseconds)
-
-    def native_parts(self) -> tuple[Any, ...]:
-        """What native code needs to search texts by itself: the server's quick way, without Python in between."""
-        return self._searcher.native_parts(self._fitted_text().vectorizer, *self._strings.native)
-
-    def search_many(
-        self,
-        texts: Sequence[str],
-        k: int = 10,
-        beam: int = 10,
-        threads: int = 1,
-        min_score: float | None = None,
-        *,
-        exact: bool = False,
-        filter: Filter | None = None,
-    ) -> list[Hits]:
-        """The same for many texts at once, with the same answers."""
-        fitted = self._fitted_text()
-        X = fitted.transform(texts, threads=positive(threads, "threads"))
-        labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter)
-        known = np.diff(X.indptr).tolist()
-        empty: list[Any] = []
-        return [
-            hits_above(
-                _core.hits(labels[i], scores[i], *self._strings.native) if known[i] else empty,
-                min_score,
-                known[i],
-            )
-            for i in range(len(known))
-        ]
-
     def with_names(self, names: Sequence[str] | None = None, keys: Sequence[str] | None = None) -> Model:
         """The same model with other names for people and other unique keys, one for each label (default: the names)."""
         return self._changed(assemble.with_names(self._parts, names, keys), self._report)
@@ -317,28 +157,6 @@ class Model:
     def with_unit_rows(self) -> Model:
         """The same model, for which queries are divided by their length first."""
         return Model(assemble.with_unit_rows(self._parts), self._engine, self._report)
-
-    def filter(self, allow: Any = None, deny: Any = None, *, missing: str = "error") -> Filter:
-        """Which labels may be found: those allowed (default: all) and not denied. For topk, predict and search.
-
-        allow and deny are label keys (strings), label numbers, or a truth value for each label. missing="ignore" leaves
-        out keys that no label has and lists them in the filter's `missing`. Build a filter once and use it often.
-        """
-        find, labels = self._strings.find_many, self._parts.shape.labels
-        return make_filter(self._forests.cascade, self._leaves, labels, find, allow, deny, missing)
-
-    def _native_filter(self, filter: Filter) -> Any:
-        """The native side of a filter of this model, under whichever engine."""
-        if not isinstance(filter, Filter):
-            raise SettingsError(
-                f"filter is {filter!r:.80}; expected a Filter. Make one with model.filter(allow=…, deny=…)."
-            )
-        return filter.native_for(self._leaves)
-
-    @cached_property
-    def _leaves(self) -> tuple[Any, ...]:
-        """The arrays that a model and its filters know each other by."""
-        return tuple(self._parts.leaves(tree) for tree in range(len(self._parts.shape.trees)))
 
     def explain(self, query: Any, label: str | int, *, beam: int | None = None, words: int = 10) -> Explanation:
         """Why a label (its key or number) scores as it does for a text or a row: every product on its path.
@@ -415,29 +233,6 @@ class Model:
     def rows_of_label(self) -> npt.NDArray[np.uint32] | None:
         """How many training rows had each label, where the model knows."""
         return self._parts.rows_of_label
-
-    @property
-    def text(self) -> FittedText | None:
-        """The text features the model was trained with, if it was trained from text."""
-        return self._text
-
-    def _fitted_text(self) -> FittedText:
-        if self._text is None:
-            raise SettingsError(
-                "This model was trained from numbers and knows no words. Use topk with a matrix, train with "
-                "train_text, or give it the text features that made its columns: model.with_text(features)."
-            )
-        return self._text
-
-    @property
-    def n_features(self) -> int:
-        """The number of features d: columns of X."""
-        return self._parts.shape.features
-
-    @property
-    def n_labels(self) -> int:
-        """The number of labels L."""
-        return self._parts.shape.labels
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beamwood import DataError, FormatError, SettingsError, _core
-from beamwood.inputs.text import FittedText, TextBlock, TextFeatures
+from beamwood.inputs.text import FittedText, TextFeatures
+from beamwood.inputs.text_block import TextBlock
 
 sklearn_text = pytest.importorskip("sklearn.feature_extraction.text")
 CountVectorizer, TfidfVectorizer = sklearn_text.CountVectorizer, sklearn_text.TfidfVectorizer

@@ -132,7 +132,8 @@ def _value(text: str) -> Any:
 
 def _features(ngrams: str, chars: str | None, terms: dict[str, Any]) -> Any:
     """The text features that the options describe: one block of words, and one of letters if wanted."""
-    from beamwood.inputs.text import TextBlock, TextFeatures
+    from beamwood.inputs.text import TextFeatures
+    from beamwood.inputs.text_block import TextBlock
 
     words = _range("--ngrams", ngrams)
     if chars is None:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from beamwood.errors import FormatError
-from beamwood.inputs.text import FittedText, TextBlock, pack_terms
+from beamwood.inputs.text import FittedText
+from beamwood.inputs.text_block import TextBlock, pack_terms
 from beamwood.interop.foreign import ImportedText, errors_of, read_json, read_text, whole, wrong
 
 KIND = "PECOS Tfidf vectorizer"

@@ -1,4 +1,4 @@
-"""A fitted scikit-learn text vectorizer in, text blocks with their arrays out.
+"""sklearn_text.py — a fitted scikit-learn text vectorizer in, text blocks with their arrays out.
 
 Reads attributes and runs none of its code.
 What our tokeniser cannot repeat exactly is refused rather than approximated.
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beamwood.errors import SettingsError
-from beamwood.inputs.text import TextBlock, pack_terms
+from beamwood.inputs.text_block import TextBlock, pack_terms
 
 # Patterns that find whole words of at least one or two letters; `\b` and `(?u)` change nothing for them.
 _SINGLE_LETTERS = {
