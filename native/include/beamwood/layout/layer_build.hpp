@@ -1,5 +1,5 @@
-// The weights of one layer, or of a bundle of them, in, its chunks out: row by row, and linked to the chunks below
-// where there are any.
+// layer_build.hpp — the weights of one layer, or of a bundle of them, in, its chunks out: row by row, and linked to the
+// chunks below where there are any.
 //
 // Every layout is built from sources, which list the weights of a node's children: source.each_weight(parent, siblings,
 // visit) calls visit(feature, child, weight), with features rising for each child and children rising for each feature,
@@ -135,7 +135,7 @@ public:
       std::uint64_t words = pages;
       const RecordForm form = form_of(clan);
       std::uint64_t without = 0, most = 0;
-      for (const Row& row : scratch.row) {
+      for (const RowCounts& row : scratch.counts) {
         const std::uint64_t size = form.words(row.weights, row.children);
         words += size;
         most = std::max(most, size);
@@ -145,7 +145,7 @@ public:
       for (std::uint64_t seen = longest; seen < most && !longest.compare_exchange_weak(seen, most);) {
       }
       rows.page_words[parent] = static_cast<std::uint32_t>(pages);
-      rows.row_start[parent + 1] = scratch.row.size();
+      rows.row_start[parent + 1] = scratch.counts.size();
       rows.word_start[parent + 1] = words;
       rows.scale[parent] = scale_for(scratch.largest);
       return words < kNoRow;
@@ -165,38 +165,27 @@ public:
     rows.length.reset(rows.row_start.back(), rows.longest);
     std::fill(words.end() - kTailWords, words.end(), 0u);
     return each_chunk(workers, [&](std::uint32_t parent, const Clan& clan, Scratch& scratch) {
-      const auto features = scratch.number.features();
-      scratch.order.clear();
-      for (std::uint32_t n = 0; n < features.size(); ++n) scratch.order.push_back(std::uint64_t{features[n]} << 32 | n);
-      std::sort(scratch.order.begin(), scratch.order.end());
       const RecordForm form = form_of(clan, rows.scale[parent]);
       std::uint32_t* const base = words.data() + rows.word_start[parent];
-      std::uint64_t row = rows.row_start[parent];
-      std::uint32_t at = rows.page_words[parent];
-      for (const std::uint64_t key : scratch.order) {
-        Row& own = scratch.row[static_cast<std::uint32_t>(key)];
-        own.at = at;
-        const std::uint64_t size = form.words(own.weights, own.children);
-        rows.feature[row] = static_cast<std::uint32_t>(key >> 32);
-        rows.length.set(row++, static_cast<std::uint32_t>(size));
-        std::fill_n(base + at, size, 0u);
-        if (form.width > kMaskWidth) base[at] = own.weights | own.children << 16;
-        at += static_cast<std::uint32_t>(size);
-        own.weights = own.children = 0; // from here on: written so far
-      }
-      if (!write_weights(parent, clan, form, scratch, base)) return false;
+      place_records(parent, form, scratch, rows, base);
       write_offsets(clan, form, scratch, base);
-      return true;
+      return write_weights(parent, clan, form, scratch, base);
     });
   }
 
 private:
-  struct Row {
-    std::uint32_t weights = 0, children = 0, at = 0;
+  // What a row has, counted before anything is written; never changed after.
+  struct RowCounts {
+    std::uint32_t weights = 0, children = 0;
+  };
+  // Where a row's record begins in the chunk, and how many of its weights and offsets are written.
+  struct RowCursor {
+    std::uint32_t at = 0, weights = 0, children = 0;
   };
   struct Scratch {
     FeatureNumbers number;
-    std::vector<Row> row;             // by number
+    std::vector<RowCounts> counts;    // by number
+    std::vector<RowCursor> cursor;    // by number
     std::vector<std::uint64_t> order; // feature << 32 | number, rising
     float largest = 0;                // size of a weight of the chunk
   };
@@ -231,12 +220,12 @@ private:
         const auto parent = static_cast<std::uint32_t>(p);
         Clan clan;
         own.number.clear();
-        own.row.clear();
+        own.counts.clear();
         own.largest = 0;
-        const auto touch = [&own](std::uint32_t f) -> Row& {
+        const auto touch = [&own](std::uint32_t f) -> RowCounts& {
           const std::uint32_t n = own.number[f];
-          if (n == own.row.size()) own.row.emplace_back();
-          return own.row[n];
+          if (n == own.counts.size()) own.counts.emplace_back();
+          return own.counts[n];
         };
         bool good = source_.bundle.clan(parent, clan) &&
                     source_.each_weight(parent, clan, [&](std::uint32_t f, std::uint32_t, float weight) {
@@ -253,44 +242,69 @@ private:
     return sound;
   }
 
+  // Lays the records of a chunk one behind the other, by feature: empty, wide ones with their counts.
+  void place_records(std::uint32_t parent, const RecordForm& form, Scratch& scratch, LayerRows& rows,
+                     std::uint32_t* base) const {
+    const auto features = scratch.number.features();
+    scratch.order.clear();
+    for (std::uint32_t n = 0; n < features.size(); ++n) scratch.order.push_back(std::uint64_t{features[n]} << 32 | n);
+    std::sort(scratch.order.begin(), scratch.order.end());
+    scratch.cursor.assign(features.size(), {});
+    std::uint64_t row = rows.row_start[parent];
+    std::uint32_t at = rows.page_words[parent];
+    for (const std::uint64_t key : scratch.order) {
+      const auto number = static_cast<std::uint32_t>(key);
+      const RowCounts& counts = scratch.counts[number];
+      const std::uint64_t size = form.words(counts.weights, counts.children);
+      scratch.cursor[number].at = at;
+      rows.feature[row] = static_cast<std::uint32_t>(key >> 32);
+      rows.length.set(row++, static_cast<std::uint32_t>(size));
+      std::fill_n(base + at, size, 0u);
+      if (form.width > kMaskWidth) base[at] = counts.weights | counts.children << 16;
+      at += static_cast<std::uint32_t>(size);
+    }
+  }
+
+  // Weights and offsets are written to places that the counts give, in either order.
   bool write_weights(std::uint32_t parent, const Clan& clan, const RecordForm& form, Scratch& scratch,
                      std::uint32_t* base) const {
     return source_.each_weight(parent, clan, [&](std::uint32_t f, std::uint32_t child, float weight) {
-      Row& own = scratch.row[scratch.number[f]];
-      std::uint32_t* const record = base + own.at;
-      const std::uint64_t n = form.weights(record), m = form.children(record);
-      const std::uint32_t nth = own.weights++;
+      const std::uint32_t number = scratch.number[f];
+      const RowCounts& counts = scratch.counts[number];
+      RowCursor& cursor = scratch.cursor[number];
+      std::uint32_t* const record = base + cursor.at;
+      const std::uint32_t nth = cursor.weights++;
       if (form.width <= kMaskWidth) record[0] |= 1u << child;
-      else put_sibling(SetForm(form.width), record + 1, n, nth, child);
-      encode(form.code, record + form.weights_at(n, m), nth, weight);
+      else put_sibling(SetForm(form.width), record + 1, counts.weights, nth, child);
+      encode(form.code, record + form.weights_at(counts.weights, counts.children), nth, weight);
     });
   }
 
-  // Weights come first in a record, so this follows write_weights: own.weights is complete.
   void write_offsets(const Clan& clan, const RecordForm& form, Scratch& scratch, std::uint32_t* base) const {
     const MaskForm masks(form.width, true);
+    const SetForm sets(form.width);
     const std::uint32_t turns = page_turns(below_, clan);
     if (turns > 0) {
       base[0] = turns;
       std::fill_n(base + 1, std::uint64_t{turns} * form.width, kNoRow);
     }
     each_row_below(clan, [&](std::uint32_t slot, std::uint32_t f, std::uint32_t offset) {
-      Row& own = scratch.row[scratch.number[f]];
-      std::uint32_t* const record = base + own.at;
-      const std::uint32_t nth = own.children++;
+      const std::uint32_t number = scratch.number[f];
+      const RowCounts& counts = scratch.counts[number];
+      RowCursor& cursor = scratch.cursor[number];
+      std::uint32_t* const record = base + cursor.at;
+      const std::uint32_t nth = cursor.children++;
       if (form.width <= kMaskWidth) {
         record[masks.child_word] |= 1u << (masks.child_lift + slot);
-        set_half_word(record, masks.place(weight_words(kind_, own.weights), nth), offset);
+        set_half_word(record, masks.place(weight_words(kind_, counts.weights), nth), offset);
       } else {
-        const std::uint64_t n = form.weights(record), m = form.children(record);
-        const SetForm sets(form.width);
-        put_sibling(sets, record + 1 + sets.words(n), m, nth, slot);
-        set_half_word(record + form.offsets_at(n, m), nth, offset);
+        put_sibling(sets, record + 1 + sets.words(counts.weights), counts.children, nth, slot);
+        set_half_word(record + form.offsets_at(counts.weights, counts.children), nth, offset);
       }
       for (std::uint32_t page = offset >> 16; page > 0; --page) { // rows rise: the first one on a page turns to it
         std::uint32_t& turn = base[std::uint64_t{turns} * slot + page];
         if (turn != kNoRow) break;
-        turn = own.at;
+        turn = cursor.at;
       }
     });
   }
