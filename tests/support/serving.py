@@ -11,12 +11,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import beamwood as bw
 
 TOKEN = "a-token-that-is-long-enough"
+BEARER = {"authorization": f"Bearer {TOKEN}"}
 TEXTS = [
     "red wool socks", "blue wool socks", "warm wool hat", "straw hat for the sun", "red cotton shirt",
     "white cotton shirt", "leather boots", "rubber boots for rain", "green silk scarf", "long silk dress",
@@ -116,3 +120,16 @@ def wait_for(truth: Any, seconds: float = 20.0) -> None:
     while not truth():
         assert time.monotonic() < ends, "it did not happen in time"
         time.sleep(0.02)
+
+
+def same(found: list[dict[str, Any]], hits: Sequence[bw.Hit]) -> bool:
+    """Whether an answer is this one, score for score."""
+    return [(h["label"], h["key"], h["name"], np.float32(h["score"])) for h in found] == [
+        (h.label, h.key, h.name, np.float32(h.score)) for h in hits
+    ]
+
+
+def counted(server: Running, name: str, **headers: str) -> float:
+    """The sum of the numbers in /metrics whose names start so."""
+    text = server.ask("GET", "/metrics", **headers)[2].decode()
+    return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))

@@ -1,32 +1,30 @@
-"""access.py — the headers of a request in, whether it may pass out. Tokens are compared in constant time."""
+"""access.py — a route and the headers of a request in, whether it may pass out. Tokens compare in constant time."""
 
 from __future__ import annotations
 
 import hmac
 
 from beamwood.server.app.replies import Refusal
+from beamwood.server.app.routes import Route
 
-_OPEN = frozenset({"/", "/docs", "/openapi.json", "/healthz", "/readyz", "/page.css", "/page.js", "/favicon.svg"})
 
-
-class Gate:
+class Access:
     """Who may ask what. Without a token everyone who can connect may ask, and no one may administer."""
 
     def __init__(self, token: str | None, origins: tuple[str, ...]) -> None:
         self._expected = None if token is None else b"Bearer " + token.encode()
         self._origins = frozenset(origin.encode() for origin in origins)
 
-    def check(self, path: str, authorization: bytes | None) -> None:
+    def check(self, route: Route, authorization: bytes | None) -> None:
         """Raises a Refusal when the request may not pass."""
-        admin = path.startswith("/v1/admin/")
         if self._expected is None:
-            if admin:
+            if route.admin:
                 raise Refusal(403, "no-token-configured", "Start the server with --token-file to administer it.")
             return
-        if path in _OPEN:
+        if route.open:
             return
         if authorization is None:
-            raise Refusal(401, "token-wanted", "Send the header: Authorization: Bearer <token>.")
+            raise Refusal(401, "token-missing", "Send the header: Authorization: Bearer <token>.")
         if not hmac.compare_digest(_normal(authorization), self._expected):
             raise Refusal(401, "token-wrong", "The token is not the one this server was started with.")
 

@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from beamwood.errors import BeamwoodError, FormatError
-from beamwood.server.app.access import Gate
-from beamwood.server.app.metrics import Row
-from beamwood.server.app.replies import Refusal, Reply
-from beamwood.server.app.routes import Routes
+from beamwood.server.app.access import Access
+from beamwood.server.app.handlers import Handler, Handlers
+from beamwood.server.app.metrics import WorkerMetrics
+from beamwood.server.app.replies import GONE, Refusal, Reply
+from beamwood.server.app.routes import ROUTES, UNKNOWN, Route, Router, operation_of
 from beamwood.server.options import ServeOptions
 from beamwood.server.process.direct import Direct
 from beamwood.server.process.log import Log
@@ -20,7 +21,6 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 _OFTEN_SEEN = frozenset((b"authorization", b"content-length", b"content-type", b"origin", b"x-request-id"))
-GONE = 499  # for the log and the counts: the client went away before the answer
 
 
 class Gone(Exception):
@@ -28,18 +28,23 @@ class Gone(Exception):
 
 
 class Request:
-    """One request as handlers see it. They write into `log` what is worth a line."""
+    """One request as handlers see it: `names` are what its path has in the places of its route's braces.
 
-    __slots__ = ("begun", "headers", "id", "limit", "log", "method", "path", "query", "receive")
+    Handlers write into `log` what is worth a line.
+    """
+
+    __slots__ = ("begun", "headers", "id", "limit", "log", "method", "names", "path", "query", "receive", "route")
 
     def __init__(self, scope: dict[str, Any], receive: Receive, limit: int) -> None:
         self.begun = time.perf_counter_ns()
         self.method: str = scope["method"]
-        self.path: str = scope["path"]
+        self.path: str = scope["raw_path"].decode("latin-1")
         self.query: bytes = scope["query_string"]
         self.headers: dict[bytes, bytes] = {n: v for n, v in scope["headers"] if n in _OFTEN_SEEN}
         self.receive, self.limit = receive, limit
         self.id = ""
+        self.route: Route | None = None
+        self.names: dict[str, str] = {}
         self.log: dict[str, Any] = {}
 
     async def body(self) -> bytes:
@@ -71,11 +76,14 @@ class Request:
 class App:
     """The application of one worker."""
 
-    def __init__(self, options: ServeOptions, routes: Routes, row: Row, log: Log) -> None:
-        self._options, self._routes, self.row, self._log = options, routes, row, log
-        self._gate = Gate(options.token, options.cors)
-        self.direct = Direct(options, routes.admission, row, log, self._gate)
-        self.direct.show(routes.registry.all())
+    def __init__(self, options: ServeOptions, handlers: Handlers, row: WorkerMetrics, log: Log) -> None:
+        self._options, self.row, self._log = options, row, log
+        self._router = Router(options.page)
+        names = {operation for route in ROUTES for operation in route.operations.values()}
+        self._handlers: dict[str, Handler] = {name: getattr(handlers, name) for name in names}
+        self._access = Access(options.token, options.cors)
+        self.direct = Direct(options, handlers.admission, row, log, self._access)
+        self.direct.show(handlers.registry.all())
         self._draining = False
 
     def drain(self) -> None:
@@ -89,43 +97,44 @@ class App:
         request = Request(scope, receive, self._options.max_body)
         request.id = self.direct.id_of(request.headers.get(b"x-request-id"))
         self.row.add("in_flight")
-        route, reply = "other", None
+        reply = None
         try:
-            route, reply = await self._answer(request)
+            reply = await self._answer(request)
             if reply is not None:
                 await self._send(request, reply, send)
         finally:
             self.row.add("in_flight", -1.0)
             slow = scope.get("beamwood.slow")  # the server has answered by itself
             status = reply.status if reply is not None else 408 if slow else GONE
+            route = UNKNOWN if request.route is None else request.route.path
             self.row.answered(route, status)
             self._note(request, route, status)
 
-    async def _answer(self, request: Request) -> tuple[str, Reply | None]:  # noqa: PLR0911 (a way out a kind of error)
-        """The route's name and the reply; None when no one waits for it any more."""
-        route = "other"
+    async def _answer(self, request: Request) -> Reply | None:  # noqa: PLR0911 (a way out per kind of error)
+        """The reply; None when no one waits for it any more."""
         try:
             if request.method == "OPTIONS" and self._options.cors:
-                return route, self._preflight()
-            route, handler = self._routes.find(request.method, request.path)
-            self._gate.check(request.path, request.headers.get(b"authorization"))
-            return route, await handler(request)
+                return self._preflight()
+            request.route, request.names = self._router.find(request.path)
+            operation = operation_of(request.route, request.method)
+            self._access.check(request.route, request.headers.get(b"authorization"))
+            return await self._handlers[operation](request)
         except Refusal as refusal:
             request.log["code"] = refusal.code
-            return route, refusal.reply(request.id)
+            return refusal.reply(request.id)
         except Gone:
-            return route, None
+            return None
         except FormatError as error:  # found while answering: the file under the model was damaged
             self._log.event("model damaged", id=request.id, message=str(error))
             damaged = Refusal(500, "model-damaged", "The model is damaged; the server needs a fresh copy of its file.")
-            return route, damaged.reply(request.id)
+            return damaged.reply(request.id)
         except BeamwoodError as error:
             request.log["code"] = "bad-input"
-            return route, Refusal(422, "bad-input", str(error)).reply(request.id)
+            return Refusal(422, "bad-input", str(error)).reply(request.id)
         except Exception:
-            self._log.event("error", id=request.id, route=route, traceback=traceback.format_exc())
+            self._log.event("error", id=request.id, path=request.path, traceback=traceback.format_exc())
             fault = Refusal(500, "internal", "Something went wrong that is not your fault. The log has its cause.")
-            return route, fault.reply(request.id)
+            return fault.reply(request.id)
 
     async def _send(self, request: Request, reply: Reply, send: Send) -> None:
         headers = [
@@ -135,7 +144,7 @@ class App:
             *reply.headers,
         ]
         if self._options.cors:
-            headers += self._gate.cors(request.headers.get(b"origin"))
+            headers += self._access.cors(request.headers.get(b"origin"))
         if self._draining:
             headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})

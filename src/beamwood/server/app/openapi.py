@@ -1,14 +1,20 @@
-"""openapi.py — the limits of a server in, its OpenAPI document out. Kept by hand; tests hold the server to it."""
+"""openapi.py — the limits of a server in, its OpenAPI document out; tests hold the server to it.
+
+Which operations there are, under which paths and for whom, is read off routes.py; here is what they take and give.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from beamwood.server.app.replies import GONE, STATUSES
+from beamwood.server.app.routes import ROUTES, Route
 from beamwood.server.options import ServeOptions
 
 Schema = dict[str, Any]
 
 _STRING: Schema = {"type": "string"}
+_NAME: Schema = {"type": "string", "minLength": 1}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _NUMBER: Schema = {"type": "number"}
 _SCORE: Schema = {"type": ["number", "null"], "description": "Higher is better; null stands for minus infinity."}
@@ -16,7 +22,7 @@ _SCORE: Schema = {"type": ["number", "null"], "description": "Higher is better; 
 
 def document(options: ServeOptions) -> Schema:
     """The document itself."""
-    secured: list[Schema] = [{"token": []}] if options.token is not None else []
+    operations = _operations(options)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -24,7 +30,14 @@ def document(options: ServeOptions) -> Schema:
             "version": "1",
             "description": "Ranks the best labels for a text or for a row of sparse features.",
         },
-        "paths": _paths(options, secured),
+        "paths": {
+            route.path: {
+                method.lower(): _operation(route, method, operations[name], options)
+                for method, name in route.operations.items()
+            }
+            for route in ROUTES
+            if route.documented
+        },
         "components": {
             "schemas": _schemas(options),
             "responses": _refusals(),
@@ -59,14 +72,14 @@ def _parameters(options: ServeOptions) -> Schema:
     """The fields that every way to search shares."""
     keys = _list(_STRING, most=options.max_keys)
     return {
-        "model": {**_STRING, "minLength": 1, "description": "The model's name; the first one if not given."},
+        "model": {**_NAME, "description": "The model's name; the first one if not given."},
         "k": _whole(options.max_k, options.k, "Labels returned."),
         "beam": _whole(options.max_beam, options.beam, "Nodes kept a layer: more is slower and finds more."),
         "exact": {"type": "boolean", "default": False, "description": "The true best k, whatever the beam."},
         "min_score": {**_NUMBER, "description": "Leave out labels that score less."},
         "allow": {**keys, "description": "Only labels with these keys."},
         "deny": {**keys, "description": "No labels with these keys."},
-        "filter": {**_STRING, "minLength": 1, "description": "The name of a filter that the server was started with."},
+        "filter": {**_NAME, "description": "The name of a filter that the server was started with."},
     }
 
 
@@ -176,28 +189,22 @@ def _schemas(options: ServeOptions) -> dict[str, Schema]:
 
 
 def _refusals() -> dict[str, Schema]:
-    meanings = {
-        "400": "Not HTTP as it should be.",
-        "401": "The token is missing or wrong.",
-        "403": "The server was started without a token, so no one may administer it.",
-        "404": "There is no such thing.",
-        "405": "Another method is wanted.",
-        "408": "The request did not arrive in time.",
-        "409": "The new file is not good; the old model goes on.",
-        "413": "The body is too large.",
-        "415": "Another content type is wanted.",
-        "422": "Something in the request is not what it should be; `field` and `message` say what.",
-        "431": "The head is too large.",
-        "500": "The server is at fault.",
-        "503": "As much work as can be done soon; ask again after the seconds in Retry-After.",
-    }
     content = {"application/json": {"schema": _ref("Error")}}
-    return {status: {"description": meaning, "content": content} for status, meaning in meanings.items()}
+    refusals = {status: meaning for status, meaning in STATUSES.items() if status >= 400 and status != GONE}
+    return {str(status): {"description": meaning, "content": content} for status, meaning in refusals.items()}
 
 
-def _operation(name: str, summary: str, answer: Schema, refusals: str, **more: Any) -> Schema:
-    responses = {status: {"$ref": f"#/components/responses/{status}"} for status in f"{refusals} 431".split()}
-    return {"operationId": name, "summary": summary, "responses": {"200": answer, **responses}, **more}
+def _operation(route: Route, method: str, described: Schema, options: ServeOptions) -> Schema:
+    """One operation with what follows from its route: who may ask, and the refusals that any request can meet."""
+    refusals = {400, 403, 405, 431, 501, 505, *described["refusals"]}
+    refusals |= {408, 413} if method == "POST" else set()
+    refusals |= set() if route.open else {401}
+    responses = {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(refusals)}
+    rest = {name: value for name, value in described.items() if name not in ("answer", "refusals")}
+    made = {"operationId": route.operations[method], **rest, "responses": {"200": described["answer"], **responses}}
+    if route.admin or (options.token is not None and not route.open):
+        made["security"] = [{"token": []}]
+    return made
 
 
 def _json(schema: str, meaning: str) -> Schema:
@@ -205,111 +212,85 @@ def _json(schema: str, meaning: str) -> Schema:
 
 
 def _body(schema: str, kind: str = "application/json") -> Schema:
-    return {"requestBody": {"required": True, "content": {kind: {"schema": _ref(schema)}}}}
+    return {"required": True, "content": {kind: {"schema": _ref(schema)}}}
 
 
 def _at(place: str, name: str, schema: Schema, required: bool = False) -> Schema:
     return {"name": name, "in": place, "required": required, "schema": schema}
 
 
-def _paths(options: ServeOptions, secured: list[Schema]) -> dict[str, Schema]:
+def _operations(options: ServeOptions) -> dict[str, Schema]:
+    """What each documented operation of routes.py takes and gives; `refusals` are those of its own."""
     in_query = [_at("query", name, schema) for name, schema in _parameters(options).items()]
-    project = [_at("path", "id", {**_STRING, "minLength": 1}, required=True)]
-    label = [_at("path", "id", _COUNT, required=True), _at("query", "model", {**_STRING, "minLength": 1})]
-    plain = {"description": "The numbers.", "content": {"text/plain": {"schema": _STRING}}}
-    asked = {"security": secured}
+    first = next(iter(options.models))
+    project = [_at("path", "project", {**_STRING, "minLength": 1, "examples": [first]}, required=True)]
+    label = {**_STRING, "minLength": 1, "description": "The label's number or its key.", "examples": ["0"]}
     return {
-        "/v1/search": {
-            "post": _operation(
-                "search",
-                "Find the labels for a text, many texts or a row of features.",
-                _json("Hits", "The best labels."),
-                "400 401 404 405 408 413 422 503",
-                **_body("Search"),
-                **asked,
-            ),
-            "get": _operation(
-                "searchByQuery",
-                "Find the labels for a text.",
-                _json("Hits", "The best labels."),
-                "400 401 404 405 422 503",
-                parameters=[_at("query", "q", _STRING, required=True), *in_query],
-                **asked,
-            ),
+        "search": {
+            "summary": "Find the labels for a text, many texts or a row of features.",
+            "requestBody": _body("Search"),
+            "answer": _json("Hits", "The best labels."),
+            "refusals": (404, 422, 503),
         },
-        "/v1/explain": {
-            "post": _operation(
-                "explain",
-                "How a label came to its score: its path, and each word's share.",
-                _json("Explanation", "The path."),
-                "400 401 404 405 408 413 422 503",
-                **_body("Explain"),
-                **asked,
-            ),
+        "search_by_query": {
+            "summary": "Find the labels for a text.",
+            "parameters": [_at("query", "q", {**_STRING, "examples": ["red wool socks"]}, required=True), *in_query],
+            "answer": _json("Hits", "The best labels."),
+            "refusals": (404, 422, 503),
         },
-        "/v1/models": {
-            "get": _operation(
-                "models", "The models and their versions.", _json("Models", "All models."), "400 401 405", **asked
-            )
+        "explain": {
+            "summary": "How a label came to its score: its path, and each word's share.",
+            "requestBody": _body("Explain"),
+            "answer": _json("Explanation", "The path."),
+            "refusals": (404, 422, 503),
         },
-        "/v1/labels/{id}": {
-            "get": _operation(
-                "label",
-                "One label by its number.",
-                _json("Label", "The label."),
-                "400 401 404 405",
-                parameters=label,
-                **asked,
-            ),
+        "models": {
+            "summary": "The models and their versions.",
+            "answer": _json("Models", "All models."),
+            "refusals": (),
         },
-        "/v1/projects": {
-            "get": _operation(
-                "projects",
-                "The models as Annif lists projects.",
-                _json("Projects", "All of them."),
-                "400 401 405",
-                **asked,
-            )
+        "label": {
+            "summary": "One label by its number.",
+            "parameters": [_at("path", "label", label, required=True), _at("query", "model", _NAME)],
+            "answer": _json("Label", "The label."),
+            "refusals": (404,),
         },
-        "/v1/projects/{id}": {
-            "get": _operation(
-                "project",
-                "One model as Annif describes a project.",
-                _json("Project", "The project."),
-                "400 401 404 405",
-                parameters=project,
-                **asked,
-            ),
+        "projects": {
+            "summary": "The models as Annif lists projects.",
+            "answer": _json("Projects", "All of them."),
+            "refusals": (),
         },
-        "/v1/projects/{id}/suggest": {
-            "post": _operation(
-                "suggest",
-                "Suggestions as Annif gives them.",
-                _json("Suggestions", "The best labels."),
-                "400 401 404 405 408 413 415 422 503",
-                parameters=project,
-                **_body("Form", "application/x-www-form-urlencoded"),
-                **asked,
-            ),
+        "project": {
+            "summary": "One model as Annif describes a project.",
+            "parameters": project,
+            "answer": _json("Project", "The project."),
+            "refusals": (404,),
         },
-        "/v1/admin/reload": {
-            "post": _operation(
-                "reload",
-                "Read the model files again, in every worker. Always needs a token.",
-                _json("Reloaded", "What is served now."),
-                "400 401 403 405 409 413 503",
-                security=[{"token": []}],
-            ),
+        "suggest": {
+            "summary": "Suggestions as Annif gives them.",
+            "parameters": project,
+            "requestBody": _body("Form", "application/x-www-form-urlencoded"),
+            "answer": _json("Suggestions", "The best labels."),
+            "refusals": (404, 415, 422, 503),
         },
-        "/healthz": {
-            "get": _operation("healthz", "Whether the process lives.", _json("Status", "It does."), "400 405")
+        "reload": {
+            "summary": "Read the model files again, in every worker. Always needs a token.",
+            "answer": _json("Reloaded", "What is served now."),
+            "refusals": (409, 503),
         },
-        "/readyz": {
-            "get": _operation(
-                "readyz", "Whether it should be sent requests.", _json("Status", "It should."), "400 405 503"
-            )
+        "healthz": {
+            "summary": "Whether the process lives.",
+            "answer": _json("Status", "It does."),
+            "refusals": (),
         },
-        "/metrics": {
-            "get": _operation("metrics", "Numbers of all workers, for Prometheus.", plain, "400 401 405", **asked)
+        "readyz": {
+            "summary": "Whether it should be sent requests.",
+            "answer": _json("Status", "It should."),
+            "refusals": (503,),
+        },
+        "metrics": {
+            "summary": "Numbers of all workers, for Prometheus.",
+            "answer": {"description": "The numbers.", "content": {"text/plain": {"schema": _STRING}}},
+            "refusals": (),
         },
     }

@@ -1,4 +1,4 @@
-"""replies.py — what a handler decided in, status, headers and body out."""
+"""replies.py — what a handler decided in, status, headers and body out; and the one list of statuses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,27 @@ import orjson
 
 Headers = list[tuple[bytes, bytes]]
 
-JSON_TYPE = (b"content-type", b"application/json")
+GONE = 499  # for the log and the counts only: the client went away before the answer
+STATUSES = {  # all that this server answers with, and what each means: read by metrics.py and openapi.py
+    200: "The answer.",
+    204: "What pages of another origin may ask.",
+    400: "Not HTTP/1.1 as it should be.",
+    401: "The token is missing or wrong.",
+    403: "The server was started without a token, so no one may administer it; or it does not answer to that host.",
+    404: "There is no such thing.",
+    405: "Another method is expected.",
+    408: "The request did not arrive in time.",
+    409: "The new file is not good; the old model stays.",
+    413: "The body is too large.",
+    415: "Another content type is expected.",
+    422: "Something in the request is not what it should be; `field` and `message` say what.",
+    431: "The head is too large.",
+    GONE: "The client went away.",
+    500: "The server is at fault.",
+    501: "The body is encoded in a way that this server does not read.",
+    503: "As much work as can be done soon; ask again after the seconds in Retry-After.",
+    505: "Another version of HTTP is expected.",
+}
 
 
 class Reply(NamedTuple):

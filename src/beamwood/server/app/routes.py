@@ -1,184 +1,106 @@
-"""routes.py — a method and a path in, the handler that answers out; and the handlers, one a route."""
+"""routes.py — a method and a path in, the route, its operation and the names in its path out.
+
+The law: `ROUTES` is the only list of what this server answers to. The router below, the counts (metrics.py), who may
+ask (access.py), the handlers (handlers.py: a method per operation) and the API's description (openapi.py: an entry per
+documented operation) are all read off it, so that none of them can know a route that another does not.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote
 
-from beamwood.hits import JsonAnswer
-from beamwood.server import page
-from beamwood.server.app import annif, answers, openapi
-from beamwood.server.app.metrics import Row
-from beamwood.server.app.replies import Refusal, Reply, as_json
-from beamwood.server.app.schema import Question, Reader
-from beamwood.server.options import ServeOptions
-from beamwood.server.process.admission import AdmissionQueue, Done
-from beamwood.server.process.registry import Registry, Served
+from beamwood.server.app.replies import Refusal
 
-if TYPE_CHECKING:
-    from beamwood.server.app.dispatch import Request
-
-Handler = Callable[["Request"], Awaitable[Reply]]
-Reload = Callable[[], Awaitable[dict[str, Any]]]
+UNKNOWN = "other"  # how requests are counted whose address is none of ours
+UNREAD = "unread"  # and those that were refused before they could be read: see connection.py
 
 
-class Routes:
-    """What the server answers to."""
+@dataclass(frozen=True)
+class Route:
+    """One address. `operations` are names of handlers by method; HEAD is answered where GET is."""
 
-    def __init__(
-        self, options: ServeOptions, registry: Registry, admission: AdmissionQueue, row: Row, reload: Reload
-    ) -> None:
-        self._options, self.registry, self.admission, self._row = options, registry, admission, row
-        self._reload, self._reader = reload, Reader(options)
-        self.ready = True
-        self._fixed: dict[str, dict[str, Handler]] = {
-            "/v1/search": {"POST": self.search_post, "GET": self.search_get},
-            "/v1/explain": {"POST": self.explain},
-            "/v1/models": {"GET": self.models},
-            "/v1/projects": {"GET": self.projects},
-            "/v1/admin/reload": {"POST": self.reload},
-            "/healthz": {"GET": self.healthz},
-            "/readyz": {"GET": self.readyz},
-            "/metrics": {"GET": self.metrics},
-            "/openapi.json": {"GET": self.openapi},
-        }
-        self._files = page.files() if options.page else {}
-        for path in self._files:
-            self._fixed[path] = {"GET": self.file}
+    path: str  # a part in braces stands for any text without a slash, percent-encoded
+    operations: Mapping[str, str]
+    open: bool = False  # answered without a token
+    admin: bool = False  # never answered by a server that has no token
+    documented: bool = True
+    file: str | None = None  # of the page; answered only where the page is shown
+    segments: tuple[str, ...] = field(init=False)
 
-    def find(self, method: str, path: str) -> tuple[str, Handler]:
-        """The route's name, for counting, and its handler."""
-        methods = self._fixed.get(path)
-        route = path if methods is not None else "other"
-        if methods is None:
-            route, methods = self._with_name(path)
-        handler = methods.get("GET" if method == "HEAD" else method)
-        if handler is None:
-            allowed = ", ".join((*methods, "HEAD") if "GET" in methods else methods)
-            raise Refusal(405, "method-not-allowed", f"This address answers to {allowed}.", allow=allowed)
-        return route, handler
+    def __post_init__(self) -> None:
+        """Cuts the path in pieces."""
+        object.__setattr__(self, "segments", tuple(self.path.split("/")[1:]))
 
-    def _with_name(self, path: str) -> tuple[str, dict[str, Handler]]:
-        parts = path.split("/")[1:]
-        if len(parts) == 3 and parts[:2] == ["v1", "labels"]:
-            return "/v1/labels/{id}", {"GET": self.label}
-        if len(parts) == 3 and parts[:2] == ["v1", "projects"]:
-            return "/v1/projects/{id}", {"GET": self.project}
-        if len(parts) == 4 and parts[:2] == ["v1", "projects"] and parts[3] == "suggest":
-            return "/v1/projects/{id}/suggest", {"POST": self.suggest}
+    @property
+    def allowed(self) -> str:
+        """Its methods, as the header Allow lists them."""
+        return ", ".join((*self.operations, "HEAD") if "GET" in self.operations else self.operations)
+
+
+def _page(path: str, file: str) -> Route:
+    return Route(path, {"GET": "page"}, open=True, documented=False, file=file)
+
+
+ROUTES = (
+    Route("/v1/search", {"POST": "search", "GET": "search_by_query"}),
+    Route("/v1/explain", {"POST": "explain"}),
+    Route("/v1/models", {"GET": "models"}),
+    Route("/v1/labels/{label}", {"GET": "label"}),
+    Route("/v1/projects", {"GET": "projects"}),
+    Route("/v1/projects/{project}", {"GET": "project"}),
+    Route("/v1/projects/{project}/suggest", {"POST": "suggest"}),
+    Route("/v1/admin/reload", {"POST": "reload"}, admin=True),
+    Route("/healthz", {"GET": "healthz"}, open=True),
+    Route("/readyz", {"GET": "readyz"}, open=True),
+    Route("/metrics", {"GET": "metrics"}),
+    Route("/openapi.json", {"GET": "openapi"}, open=True, documented=False),
+    _page("/", "index.html"),
+    _page("/page.css", "page.css"),
+    _page("/page.js", "page.js"),
+    _page("/docs", "docs.html"),
+    _page("/docs.js", "docs.js"),
+    _page("/favicon.svg", "favicon.svg"),
+)
+
+
+class Router:
+    """Finds the route of a request; without the routes of the page where that is not shown."""
+
+    def __init__(self, page: bool) -> None:
+        routes = [route for route in ROUTES if page or route.file is None]
+        self._routes = routes
+        self._fixed = {route.path: route for route in routes if "{" not in route.path}
+
+    def find(self, path: str) -> tuple[Route, dict[str, str]]:
+        """The route at a path as it was sent, and what stands for the names in it; a Refusal if there is none."""
+        route = self._fixed.get(path)
+        if route is not None:
+            return route, {}
+        segments = [unquote(segment) for segment in path.split("/")[1:]]
+        for candidate in self._routes:
+            names = _match(candidate.segments, segments)
+            if names is not None:
+                return candidate, names
         raise Refusal(404, "not-found", "There is nothing at this address; /openapi.json lists what there is.")
 
-    # --- questions ---------------------------------------------------------------------------------------------------
 
-    async def search_post(self, request: Request) -> Reply:
-        """A question as JSON."""
-        body = await request.body()
-        self.admission.check_room()
-        return await self._search(request, self._reader.search(body))
+def operation_of(route: Route, method: str) -> str:
+    """The operation that a method asks for, or a Refusal that names those there are."""
+    operation = route.operations.get("GET" if method == "HEAD" else method)
+    if operation is None:
+        raise Refusal(405, "method-not-allowed", f"This address answers to {route.allowed}.", allow=route.allowed)
+    return operation
 
-    async def search_get(self, request: Request) -> Reply:
-        """A question in the query string."""
-        return await self._search(request, self._reader.search_query(request.query))
 
-    async def _search(self, request: Request, question: Question) -> Reply:
-        served = self.registry.get(question.model)
-        if self._options.log_queries:
-            request.log["query"] = question.text or question.texts
-        kind = answers.kind_of(served, question)
-        done = await self.admission.ask(lambda: answers.search(served, question), kind, question.rows)
-        return self._finished(request, served, question, done)
-
-    async def explain(self, request: Request) -> Reply:
-        """How a label came to its score."""
-        body = await request.body()
-        self.admission.check_room()
-        question = self._reader.explain(body)
-        served = self.registry.get(question.model)
-        if self._options.log_queries:
-            request.log["query"] = question.text
-        done = await self.admission.ask(lambda: answers.explain(served, question), (served.name, "explain"))
-        return self._finished(request, served, question, done)
-
-    def _finished(self, request: Request, served: Served, question: Question, done: Done) -> Reply:
-        answer: JsonAnswer = done.answer
-        queue, engine = done.queue, answer.nanoseconds
-        total = time.perf_counter_ns() - request.begun
-        self._row.searched(queue, engine, total, question.beam, question.rows)
-        request.log |= {"model": served.name, "queue_ms": round(queue / 1e6, 3), "engine_ms": round(engine / 1e6, 3)}
-        return Reply(200, answers.content(served, answer, queue))
-
-    # --- what there is -----------------------------------------------------------------------------------------------
-
-    async def models(self, request: Request) -> Reply:
-        """All models."""
-        return as_json({"models": [served.description for served in self.registry.all()]})
-
-    async def label(self, request: Request) -> Reply:
-        """One label by its number."""
-        name = parse_qs(request.query.decode("utf-8", "replace")).get("model", [None])[0]
-        served = self.registry.get(name)
-        digits = request.path.rpartition("/")[2]
-        if not (digits.isascii() and digits.isdecimal()) or len(digits) > 12 or int(digits) >= served.model.n_labels:
-            raise Refusal(
-                404,
-                "unknown-label",
-                f"Labels are numbered from 0 to {served.model.n_labels - 1}; there is no such one.",
-            )
-        label = int(digits)
-        found = {"label": label, "key": served.model.key(label), "name": served.model.name(label)}
-        return as_json({"model": served.name, "version": served.version, **found})
-
-    # --- for Annif ---------------------------------------------------------------------------------------------------
-
-    async def projects(self, request: Request) -> Reply:
-        """All models as Annif's projects."""
-        return as_json({"projects": [annif.describe(served) for served in self.registry.all()]})
-
-    async def project(self, request: Request) -> Reply:
-        """One of them."""
-        return as_json(annif.describe(self.registry.get(request.path.split("/")[3])))
-
-    async def suggest(self, request: Request) -> Reply:
-        """Suggestions for a text."""
-        if request.headers.get(b"content-type", b"").startswith(b"multipart/"):
-            raise Refusal(415, "form-wanted", "Send the fields as application/x-www-form-urlencoded.", close=True)
-        text, limit, threshold = self._reader.suggest(await request.body())
-        served = self.registry.get(request.path.split("/")[3])
-        prefix, beam = self._options.uri_prefix, self._options.beam
-        question = Question(served.name, limit, beam, text=text)
-        done = await self.admission.ask(
-            lambda: annif.suggest(served, text, limit, threshold, beam, prefix), (served.name, "suggest")
-        )
-        self._finished(request, served, question, done)
-        return Reply(200, b"{" + done.answer.fields + b"}")
-
-    # --- for those who run it ----------------------------------------------------------------------------------------
-
-    async def reload(self, request: Request) -> Reply:
-        """Reads the model files again, in every worker."""
-        await request.body()
-        return as_json(await self._reload())
-
-    async def healthz(self, request: Request) -> Reply:
-        """Whether the process lives."""
-        return Reply(200, b'{"status":"ok"}')
-
-    async def readyz(self, request: Request) -> Reply:
-        """Whether it should be sent requests."""
-        if self.ready:
-            return Reply(200, b'{"status":"ready"}')
-        raise Refusal(503, "stopping", "The server is about to stop.", retry_after=1)
-
-    async def metrics(self, request: Request) -> Reply:
-        """Numbers for Prometheus."""
-        return Reply(200, self._row.metrics.text(), b"text/plain; version=0.0.4; charset=utf-8")
-
-    async def openapi(self, request: Request) -> Reply:
-        """What this server answers to, for programs."""
-        return as_json(openapi.document(self._options))
-
-    async def file(self, request: Request) -> Reply:
-        """A file of the page."""
-        return self._files[request.path]
+def _match(pattern: tuple[str, ...], segments: list[str]) -> dict[str, str] | None:
+    if len(pattern) != len(segments):
+        return None
+    names = {}
+    for expected, found in zip(pattern, segments, strict=True):
+        if expected.startswith("{"):
+            names[expected[1:-1]] = found
+        elif expected != found:
+            return None
+    return names

@@ -5,14 +5,13 @@ from __future__ import annotations
 from importlib.resources import files as resources
 
 from beamwood.server.app.replies import Reply
+from beamwood.server.app.routes import ROUTES
 
-_FILES = {
-    "/": ("index.html", b"text/html; charset=utf-8"),
-    "/page.css": ("page.css", b"text/css; charset=utf-8"),
-    "/page.js": ("page.js", b"text/javascript; charset=utf-8"),
-    "/docs": ("docs.html", b"text/html; charset=utf-8"),
-    "/docs.js": ("docs.js", b"text/javascript; charset=utf-8"),
-    "/favicon.svg": ("favicon.svg", b"image/svg+xml"),
+_KINDS = {
+    "html": b"text/html; charset=utf-8",
+    "css": b"text/css; charset=utf-8",
+    "js": b"text/javascript; charset=utf-8",
+    "svg": b"image/svg+xml",
 }
 _HEADERS = (
     (b"cache-control", b"no-cache"),
@@ -29,6 +28,11 @@ _HEADERS = (
 
 
 def files() -> dict[str, Reply]:
-    """All files of the page by their address."""
+    """All files of the page by their address, as routes.py lists them."""
     here = resources(__name__)
-    return {path: Reply(200, (here / name).read_bytes(), kind, _HEADERS) for path, (name, kind) in _FILES.items()}
+    found = {}
+    for route in ROUTES:
+        if route.file is not None:
+            kind = _KINDS[route.file.rpartition(".")[2]]
+            found[route.path] = Reply(200, (here / route.file).read_bytes(), kind, _HEADERS)
+    return found

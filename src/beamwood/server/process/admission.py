@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from beamwood import _core
-from beamwood.server.app.metrics import Row
+from beamwood.server.app.metrics import WorkerMetrics
 from beamwood.server.app.replies import Refusal
 from beamwood.server.options import ServeOptions
 
@@ -47,7 +47,7 @@ class Job:
 class AdmissionQueue:
     """Lets questions in and hands them to its threads. Lives on one event loop."""
 
-    def __init__(self, options: ServeOptions, row: Row, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, options: ServeOptions, row: WorkerMetrics, loop: asyncio.AbstractEventLoop) -> None:
         self._row, self._loop = row, loop
         self._threads, self._most = options.threads, options.queue
         self._patience = options.queue_ms * 1e6

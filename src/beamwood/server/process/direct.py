@@ -12,19 +12,20 @@ import secrets
 from collections.abc import Iterable
 
 from beamwood import _core
-from beamwood.server.app.access import Gate
+from beamwood.server.app.access import Access
 from beamwood.server.app.answers import kind_of
-from beamwood.server.app.metrics import Row
+from beamwood.server.app.metrics import WorkerMetrics
 from beamwood.server.app.replies import Refusal
+from beamwood.server.app.routes import ROUTES
 from beamwood.server.app.schema import Question
 from beamwood.server.options import ServeOptions
 from beamwood.server.process.admission import AdmissionQueue
 from beamwood.server.process.log import Log
 from beamwood.server.process.registry import Served
 
-ROUTE = "/v1/search"
 _LONGEST = 64 * 1024  # bytes of a body that may be answered on the spot
-_ADDRESS = ROUTE.encode()
+_ROUTE = next(route for route in ROUTES if route.operations.get("GET") == "search_by_query")
+_ADDRESS = _ROUTE.path.encode()
 _ASKING = _ADDRESS + b"?"
 _WIDTHS = 33  # of beams in bits
 
@@ -32,8 +33,10 @@ _WIDTHS = 33  # of beams in bits
 class Direct:
     """Answers plain requests of one worker. While it is not `open`, the application does."""
 
-    def __init__(self, options: ServeOptions, admission: AdmissionQueue, row: Row, log: Log, gate: Gate) -> None:
-        self._admission, self._gate = admission, gate
+    def __init__(
+        self, options: ServeOptions, admission: AdmissionQueue, row: WorkerMetrics, log: Log, access: Access
+    ) -> None:
+        self._admission, self._access = admission, access
         reader = _core.QuestionReader(options.k, options.beam, options.max_k, options.max_beam)
         self._native = _core.ShortSearches(reader, admission.prices, row.searches, log.lines, secrets.token_hex(6))
         self.longest = min(_LONGEST, options.max_body)
@@ -63,7 +66,7 @@ class Direct:
 
     def _may_pass(self, headers: list[tuple[bytes, bytes]]) -> bool:
         try:
-            self._gate.check(ROUTE, dict(headers).get(b"authorization"))
+            self._access.check(_ROUTE, dict(headers).get(b"authorization"))
         except Refusal:
             return False
         return True

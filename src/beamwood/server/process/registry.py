@@ -28,7 +28,7 @@ class Served:
     model: bw.Model
     version: str
     filters: Mapping[str, bw.Filter]
-    lists: int  # a digest of the filters' files that a double can hold
+    lists: int  # a digest of the filters' files
     loaded: float = field(default_factory=time.time)
 
     @cached_property
@@ -114,7 +114,7 @@ def _open(name: str, path: Path, options: ServeOptions, verify: bool) -> Served:
         raise BadModel(name, str(error)) from None
     assert model.version is not None
     digest = sha256(repr(keys).encode()).digest()
-    return Served(name, model, model.version, filters, int.from_bytes(digest[:6], "big"))
+    return Served(name, model, model.version, filters, int.from_bytes(digest[:8], "big"))
 
 
 def _keys(path: Path) -> list[str]:

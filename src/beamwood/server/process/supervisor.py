@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from beamwood.errors import SettingsError
-from beamwood.server.app.metrics import Metrics
+from beamwood.server.app.metrics import ServerMetrics
 from beamwood.server.options import ServeOptions
 from beamwood.server.process.registry import BadModel, Registry
 
@@ -61,7 +61,7 @@ class Supervisor:
         self._options = options
         _check_models(options)
         self._listener = _listen(options)
-        self._metrics = Metrics(list(options.models), options.workers)
+        self._metrics = ServerMetrics(list(options.models), options.workers)
         self._settings = os.memfd_create("beamwood-options")
         os.write(self._settings, pickle.dumps(options))
         self._workers: list[subprocess.Popen[bytes]] = []
@@ -88,7 +88,7 @@ class Supervisor:
                 self._tell(signal.SIGHUP)
             if not self._raise_the_dead(first=not told):
                 return self._stop(came, failed=True)
-            if not told and all(row[self._metrics.at["ready"]] for row in self._metrics.rows):
+            if not told and self._metrics.all_ready():
                 told = True
                 _notify(b"READY=1")
                 ready()
@@ -118,7 +118,7 @@ class Supervisor:
                 return False
             if time.monotonic() - self._started[number] < _TOO_SOON:
                 continue
-            self._metrics.rows[number][self._metrics.at["ready"]] = 0.0
+            self._metrics.ended(number)
             if self._options.log != "off":
                 sys.stderr.write(_LINE_OF_LOG.format(event="worker died", number=number, pid=worker.pid, code=code))
                 sys.stderr.flush()

@@ -25,9 +25,9 @@ import uvloop
 from uvicorn.server import ServerState
 
 from beamwood.server.app.dispatch import App
-from beamwood.server.app.metrics import Metrics, Row
+from beamwood.server.app.handlers import Handlers
+from beamwood.server.app.metrics import ServerMetrics, WorkerMetrics
 from beamwood.server.app.replies import Refusal
-from beamwood.server.app.routes import Routes
 from beamwood.server.options import ServeOptions
 from beamwood.server.process.admission import AdmissionQueue
 from beamwood.server.process.connection import Connection
@@ -141,11 +141,11 @@ class Worker:
     """One process of the server."""
 
     def __init__(
-        self, number: int, options: ServeOptions, metrics: Metrics, listener: socket.socket, supervisor: int
+        self, number: int, options: ServeOptions, metrics: ServerMetrics, listener: socket.socket, supervisor: int
     ) -> None:
         self.supervisor, self._listener, self._metrics, self._options = supervisor, listener, metrics, options
         self._log = Log(options.log, number)
-        self._row: Row = metrics.row(number)
+        self._row: WorkerMetrics = metrics.row(number)
         self._registry = Registry(options)
         self._swapping = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -154,8 +154,8 @@ class Worker:
         """Serves until told to stop."""
         loop = asyncio.get_running_loop()
         self._admission = AdmissionQueue(self._options, self._row, loop)
-        self._routes = Routes(self._options, self._registry, self._admission, self._row, self.reload)
-        self._app = App(self._options, self._routes, self._row, self._log)
+        self._handlers = Handlers(self._options, self._registry, self._admission, self._row, self.reload)
+        self._app = App(self._options, self._handlers, self._row, self._log)
         server = Server(config_of(self._app, self._options), self, self._listener)
         loop.add_signal_handler(signal.SIGTERM, setattr, server, "should_exit", True)
         loop.add_signal_handler(signal.SIGHUP, self._reload_by_signal)
@@ -185,7 +185,7 @@ class Worker:
     def drain(self) -> None:
         """From now on every answer closes its connection."""
         self._app.drain()
-        self._routes.ready = False
+        self._handlers.ready = False
 
     async def reload(self) -> dict[str, Any]:
         """Swaps here, then in the other workers; the answer comes when all of them serve the new files."""
@@ -269,7 +269,7 @@ def main() -> None:
     logging.getLogger("uvicorn").addHandler(logging.NullHandler())
     logging.getLogger("uvicorn").propagate = False
     _more_files()
-    metrics = Metrics(list(options.models), options.workers, metrics_file)
+    metrics = ServerMetrics(list(options.models), options.workers, metrics_file)
     listener = socket.socket(fileno=listener_file)
     try:
         worker = Worker(number, options, metrics, listener, supervisor)

@@ -1,0 +1,150 @@
+"""handlers.py — a request in, its reply out: one method per operation of routes.py, of the same name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from beamwood.hits import JsonAnswer
+from beamwood.server import page
+from beamwood.server.app import annif, answers, openapi
+from beamwood.server.app.metrics import WorkerMetrics
+from beamwood.server.app.replies import Refusal, Reply, as_json
+from beamwood.server.app.schema import Question, Reader
+from beamwood.server.options import ServeOptions
+from beamwood.server.process.admission import AdmissionQueue, Done
+from beamwood.server.process.registry import Registry, Served
+
+if TYPE_CHECKING:
+    from beamwood.server.app.dispatch import Request
+
+Handler = Callable[["Request"], Awaitable[Reply]]
+Reload = Callable[[], Awaitable[dict[str, Any]]]
+
+
+class Handlers:
+    """What the server does. `ready` is what /readyz says."""
+
+    def __init__(
+        self, options: ServeOptions, registry: Registry, admission: AdmissionQueue, row: WorkerMetrics, reload: Reload
+    ) -> None:
+        self._options, self.registry, self.admission, self._row = options, registry, admission, row
+        self._reload, self._reader = reload, Reader(options)
+        self._files = page.files() if options.page else {}
+        self.ready = True
+
+    # --- questions ---------------------------------------------------------------------------------------------------
+
+    async def search(self, request: Request) -> Reply:
+        """A question as JSON."""
+        body = await request.body()
+        self.admission.check_room()
+        return await self._search(request, self._reader.search(body))
+
+    async def search_by_query(self, request: Request) -> Reply:
+        """A question in the query string."""
+        return await self._search(request, self._reader.search_query(request.query))
+
+    async def _search(self, request: Request, question: Question) -> Reply:
+        served = self.registry.get(question.model)
+        if self._options.log_queries:
+            request.log["query"] = question.text or question.texts
+        kind = answers.kind_of(served, question)
+        done = await self.admission.ask(lambda: answers.search(served, question), kind, question.rows)
+        return self._finished(request, served, question, done)
+
+    async def explain(self, request: Request) -> Reply:
+        """How a label came to its score."""
+        body = await request.body()
+        self.admission.check_room()
+        question = self._reader.explain(body)
+        served = self.registry.get(question.model)
+        if self._options.log_queries:
+            request.log["query"] = question.text
+        done = await self.admission.ask(lambda: answers.explain(served, question), (served.name, "explain"))
+        return self._finished(request, served, question, done)
+
+    def _finished(self, request: Request, served: Served, question: Question, done: Done) -> Reply:
+        answer: JsonAnswer = done.answer
+        queue, engine = done.queue, answer.nanoseconds
+        total = time.perf_counter_ns() - request.begun
+        self._row.searched(queue, engine, total, question.beam, question.rows)
+        request.log |= {"model": served.name, "queue_ms": round(queue / 1e6, 3), "engine_ms": round(engine / 1e6, 3)}
+        return Reply(200, answers.content(served, answer, queue))
+
+    # --- what there is -----------------------------------------------------------------------------------------------
+
+    async def models(self, request: Request) -> Reply:
+        """All models."""
+        return as_json({"models": [served.description for served in self.registry.all()]})
+
+    async def label(self, request: Request) -> Reply:
+        """One label by its number."""
+        name = parse_qs(request.query.decode("utf-8", "replace")).get("model", [None])[0]
+        served = self.registry.get(name)
+        digits = request.names["label"]
+        if not (digits.isascii() and digits.isdecimal()) or len(digits) > 12 or int(digits) >= served.model.n_labels:
+            raise Refusal(
+                404,
+                "unknown-label",
+                f"Labels are numbered from 0 to {served.model.n_labels - 1}; there is no such one.",
+            )
+        label = int(digits)
+        found = {"label": label, "key": served.model.key(label), "name": served.model.name(label)}
+        return as_json({"model": served.name, "version": served.version, **found})
+
+    # --- for Annif ---------------------------------------------------------------------------------------------------
+
+    async def projects(self, request: Request) -> Reply:
+        """All models as Annif's projects."""
+        return as_json({"projects": [annif.describe(served) for served in self.registry.all()]})
+
+    async def project(self, request: Request) -> Reply:
+        """One of them."""
+        return as_json(annif.describe(self.registry.get(request.names["project"])))
+
+    async def suggest(self, request: Request) -> Reply:
+        """Suggestions for a text."""
+        if request.headers.get(b"content-type", b"").startswith(b"multipart/"):
+            raise Refusal(415, "form-wanted", "Send the fields as application/x-www-form-urlencoded.", close=True)
+        text, limit, threshold = self._reader.suggest(await request.body())
+        served = self.registry.get(request.names["project"])
+        prefix, beam = self._options.uri_prefix, self._options.beam
+        question = Question(served.name, limit, beam, text=text)
+        done = await self.admission.ask(
+            lambda: annif.suggest(served, text, limit, threshold, beam, prefix), (served.name, "suggest")
+        )
+        self._finished(request, served, question, done)
+        return Reply(200, b"{" + done.answer.fields + b"}")
+
+    # --- for those who run it ----------------------------------------------------------------------------------------
+
+    async def reload(self, request: Request) -> Reply:
+        """Reads the model files again, in every worker."""
+        await request.body()
+        return as_json(await self._reload())
+
+    async def healthz(self, request: Request) -> Reply:
+        """Whether the process lives."""
+        return Reply(200, b'{"status":"ok"}')
+
+    async def readyz(self, request: Request) -> Reply:
+        """Whether it should be sent requests."""
+        if self.ready:
+            return Reply(200, b'{"status":"ready"}')
+        raise Refusal(503, "stopping", "The server is about to stop.", retry_after=1)
+
+    async def metrics(self, request: Request) -> Reply:
+        """Numbers for Prometheus."""
+        return Reply(200, self._row.metrics.text(), b"text/plain; version=0.0.4; charset=utf-8")
+
+    async def openapi(self, request: Request) -> Reply:
+        """What this server answers to, for programs."""
+        return as_json(openapi.document(self._options))
+
+    async def page(self, request: Request) -> Reply:
+        """A file of the page."""
+        assert request.route is not None
+        return self._files[request.route.path]
