@@ -218,7 +218,7 @@ class Worker:
             try:
                 fresh: dict[str, Served] = await asyncio.to_thread(self._registry.load_again)
             except BadModel as error:
-                self._row.add("refused")
+                self._row.add("refused_models")
                 self._log.event("model refused", model=error.name, message=str(error))
                 raise Refusal(
                     409, "model-refused", f"The new file of {error.name} is not good; the old model goes on. "
