@@ -220,6 +220,7 @@ except KeyboardInterrupt:
         assert process.wait(timeout=60) == 0
     finally:
         process.kill()
+        process.stdout.close()
     assert said == "stopped\n"
     assert spent < 1.0 * (2 if "threads=2" in how else 1)
 

@@ -1,4 +1,4 @@
-"""Arrays of a model and a choice of engine in, ranked labels out. The one place that calls the native search."""
+"""engine.py — arrays of a model and a choice of engine in, ranked labels out. The one caller of the native search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong, for people: every error a user can cause is one of the three kinds below.
+"""errors.py — what can go wrong, for people: every error a user can cause is one of the three kinds below.
 
 Each message says what was found, what was wanted and what to do next.
 """

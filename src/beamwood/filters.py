@@ -1,4 +1,4 @@
-"""The labels that may be found in, an immutable filter out: built once, given to any number of searches."""
+"""filters.py — the labels that may be found in, an immutable filter out: built once, used by any search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One answer for people: ranked labels with their keys, names and scores."""
+"""hits.py — ranked labels in, one answer for people out: keys, names and scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers and queries in, ranked labels out, in plain numpy: Algorithm 1 word for word. The spec of every engine.
+"""reference.py — layers and queries in, ranked labels out, in plain numpy: Algorithm 1, the spec of every engine.
 
 It is slow on purpose: one query, one feature at a time. Every kernel must give the same bits.
 """

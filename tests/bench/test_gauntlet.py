@@ -17,6 +17,8 @@ from beamwood.bench.sets import STAND_INS, load_set
 from beamwood.errors import DataError, SettingsError
 from beamwood.training.progress import Silent
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* labels have no row")  # a stand-in of a few hundred rows
+
 SMALL = {
     "sets": ["amazon-670k"],
     "scale": 0.0005,

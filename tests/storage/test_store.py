@@ -193,7 +193,7 @@ def test_a_kill_while_saving_leaves_the_old_model_or_the_new_one(tmp_path: Path)
         process.stdout.readline()
         time.sleep(0.05 + 0.07 * attempt)
         process.kill()
-        process.wait()
+        process.communicate()
         model = bw.load(path, verify=True)
         seen.add(model.layers()[0].weights.data[:100].tobytes())
     assert seen <= {large_model(seed).layers()[0].weights.data[:100].tobytes() for seed in (0, 1)}

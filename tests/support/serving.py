@@ -45,6 +45,7 @@ class Running:
         self.process = subprocess.Popen(
             [*command, "--workers", str(workers)], stdout=subprocess.PIPE, stderr=self.log, text=True
         )
+        self._said = ""  # the log, once it is closed
         line = self._first_line(60.0)
         found = re.search(r"http://([^ ]+):(\d+)/", line)
         assert found, line + self.logged()
@@ -70,16 +71,30 @@ class Running:
                 self.process.kill()
                 self.process.wait()
                 raise
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        self.close()
 
     def stop(self, seconds: float = 20.0) -> int:
         """SIGTERM, and the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(seconds)
+        code = self.process.wait(seconds)
+        self.close_pipe()
+        return code
+
+    def close(self) -> None:
+        """Gives back what the server's output came through."""
+        self.close_pipe()
+        if not self.log.closed:
+            self._said = self.logged()
+            self.log.close()
+
+    def close_pipe(self) -> None:
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
     def logged(self) -> str:
         """What it wrote to standard error. Read without seeking: the server writes where that would lead."""
+        if self.log.closed:
+            return self._said
         size = os.fstat(self.log.fileno()).st_size
         return os.pread(self.log.fileno(), size, 0).decode()
 

@@ -1,4 +1,4 @@
-"""Sizes and a seed in; realistic sparse data (queries with labels) or the layers of a tree model out.
+"""generate.py — sizes and a seed in; realistic sparse data (queries with labels) or the layers of a tree model out.
 
 Text is imitated by a hierarchy of topics. Labels sit in order at the bottom of a binary tree; each of its
 nodes is a topic with a vocabulary of its own, so labels that are close share words. A token of a document

@@ -1,4 +1,4 @@
-"""Figures of the paper (Etter et al., WWW 2022), to compare with: its three tables of times.
+"""paper.py — figures of the paper (Etter et al., WWW 2022), to compare with: its three tables of times.
 
 Times are milliseconds a query on one thread of an r5.4xlarge; "chunk" is the paper's MSCM, "column" its baseline.
 """

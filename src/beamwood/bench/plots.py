@@ -1,4 +1,4 @@
-"""A report's cases in, PNG and SVG pictures out: the paper's figures, then threads, beams, layers, memory, rivals.
+"""plots.py — a report's cases in, PNG and SVG pictures out: the paper's figures, then ours.
 
 Needs the extra: pip install 'beamwood[plot]'.
 """

@@ -1,4 +1,4 @@
-"""A model file and an engine in, the bytes a fresh process needs to have in memory for it out.
+"""resident.py — a model file and an engine in, the bytes a fresh process needs to have in memory for it out.
 
 python -m beamwood.bench.resident MODEL.bw binary chunk
 """

@@ -62,8 +62,10 @@ class Rival:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._worker.stdin is not None
+        assert self._worker.stdout is not None
         self._worker.stdin.close()
         self._worker.wait()
+        self._worker.stdout.close()
 
     def versions(self) -> dict[str, str]:
         return self.ask("hello")

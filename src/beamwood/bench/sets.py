@@ -1,4 +1,4 @@
-"""The name of a data set in, its matrices out: from the user's folder, or a generated stand-in of the paper's set.
+"""sets.py — the name of a data set in, its matrices out: the user's own, or a generated stand-in of the paper's set.
 
 The public sets may not be passed on, so each has a stand-in of the same shape: features, labels and rows as in the
 paper's table of sizes; non-zeros and labels a row about as their public versions have. `scale` multiplies rows and

@@ -1,4 +1,4 @@
-"""A report's cases in, Markdown tables out: the paper's three tables in its own shape, then ours."""
+"""tables.py — a report's cases in, Markdown tables out: the paper's three tables in its own shape, then ours."""
 
 from __future__ import annotations
 

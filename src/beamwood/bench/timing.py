@@ -1,4 +1,4 @@
-"""Things to run in, times and tables out: rivals take turns, so a slow minute of the machine hits all.
+"""timing.py — things to run in, times and tables out: rivals take turns, so a slow minute of the machine hits all.
 
 Two habits keep other users of the machine out of the figures. Calls on one thread are timed by processor
 time, which on an idle machine is the time that passes. Short calls are timed one by one: the median of each

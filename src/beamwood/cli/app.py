@@ -74,6 +74,7 @@ def _in_a_line(error: Exception) -> str:
 def _warnings_as_notes() -> Iterator[None]:
     """Warnings of the library as lines that begin with `note:`."""
     with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)  # also where the interpreter was told to make them errors
         warnings.showwarning = lambda message, *_, **__: say(f"note: {one_line(str(message))}")
         yield
 

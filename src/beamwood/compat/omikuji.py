@@ -1,4 +1,4 @@
-"""The calls of omikuji's Python module that Annif makes, answered by beamwood: train on a file, load, save, predict.
+"""omikuji.py — the calls of omikuji's module that Annif makes in, beamwood's answers out: train, load, save, predict.
 
     import sys
     import beamwood.compat.omikuji

@@ -1,4 +1,4 @@
-"""What a caller gave for a number in, a whole number that can be used out; or an error that says what is wanted."""
+"""arguments.py — what a caller gave for a number in, a whole number out; or an error that says what is expected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever holds sparse numbers in, canonical float32 CSR arrays out, without touching the caller's."""
+"""rows.py — whatever holds sparse numbers in, canonical float32 CSR arrays out, without touching the caller's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A CBOR file in, its values out as a walk from front to back; arrays of numbers come as numpy arrays.
+"""cbor.py — a CBOR file in, its values out as a walk from front to back; arrays of numbers come as numpy arrays.
 
 As much of CBOR (RFC 8949) as omikuji's trees use: maps with text keys, text, whole numbers and arrays, all of known
 length. The file may be hostile: a length is compared with the bytes that follow before memory is taken for it.

@@ -1,4 +1,4 @@
-"""A foreign folder of any kind in, a model and what was found out; and a model in, a foreign folder out."""
+"""convert.py — a foreign folder in, a model and what was found out; and a model in, a foreign folder out."""
 
 from __future__ import annotations
 

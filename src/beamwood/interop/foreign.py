@@ -1,4 +1,4 @@
-"""What every importer shares: a foreign folder's files in, checked values out, or a FormatError naming file and field.
+"""foreign.py — a foreign folder's files in, checked values out, or a FormatError that names file and field.
 
 A folder is taken for hostile: nothing in it is run, every size is compared with what is really there before memory is
 taken for it, and every id is checked before it is followed.

@@ -1,4 +1,4 @@
-"""Nodes with parents in, layers out; and layers in, layers whose labels all lie in the last one.
+"""layering.py — nodes with parents in, layers out; and layers in, layers whose labels all lie in the last one.
 
 Foreign trees are lists of nodes; ours are layers. What a foreign tree has and ours has not is said with what ours has:
 a label on an inner node is one more child that is certain (its bias is +inf), and a group of labels that keeps one

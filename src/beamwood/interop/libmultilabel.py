@@ -1,4 +1,4 @@
-"""A linear tree model of LibMultiLabel, in this process, in; a model out. Files of it are pickles and are not read.
+"""libmultilabel.py — a linear tree model of LibMultiLabel, in memory, in; a model out. Its files are pickles: not read.
 
 Its trees add log scores along the path and show exp: log sigmoid(A z) in releases whose predict_values has a parameter
 `prob_A`, -max(0, 1 - z)² in older ones. Leaves that are reached early keep one place in the beam until the end, an

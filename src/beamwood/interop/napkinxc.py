@@ -1,4 +1,4 @@
-"""A folder of napkinXC's PLT (0.6 and later) in, a model out; and a model in, such a folder out.
+"""napkinxc.py — a folder of napkinXC's PLT (0.6 and later) in, a model out; and a model in, such a folder out.
 
 Every node has a classifier of its own, also the root, which becomes a layer of one node. Exact search is what agrees:
 napkinXC's beam search returns more labels than it was asked for. A label on an inner node becomes one more child.

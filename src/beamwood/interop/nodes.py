@@ -1,4 +1,4 @@
-"""A parent list and one sparse column a node, as people keep trees of their own, in; a model out."""
+"""nodes.py — a parent list and one sparse column a node, as people keep trees of their own, in; a model out."""
 
 from __future__ import annotations
 

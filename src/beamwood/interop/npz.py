@@ -1,4 +1,4 @@
-"""A scipy `.npz` file that nobody vouches for in, a checked sparse matrix out; and the plain kind that libpecos reads.
+"""npz.py — an untrusted `.npz` file of scipy in, a checked sparse matrix out; and the plain kind that libpecos reads.
 
 scipy's own reader trusts sizes. Here the table of the archive and the headers of its arrays are compared with each
 other and with the file before anything is read, and every offset and id is checked before scipy sees it.

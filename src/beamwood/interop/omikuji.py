@@ -1,4 +1,4 @@
-"""A folder of omikuji's trees in, a model out; and a model in, such a folder out.
+"""omikuji.py — a folder of omikuji's trees in, a model out; and a model in, such a folder out.
 
     settings.json   how many features there are, and the loss: "Hinge" or "Log"
     tree{i}.cbor    nodes in nodes: a Branch has the weights of its children and then the children, a Leaf the weights

@@ -1,4 +1,4 @@
-"""A folder of text files of Parabel or Bonsai in, a model out.
+"""parabel.py — a folder of text files of Parabel or Bonsai in, a model out.
 
     param       one value a line; Parabel has 15 of them, Bonsai 20 (an empty line is a value too)
     {t}.tree    features, labels, number of nodes; then the nodes, the root first, each as: is it a leaf; its children

@@ -1,4 +1,4 @@
-"""A folder of libpecos' XLinearModel (its .npz form) in, a model out; and a model in, such a folder out.
+"""pecos.py — a folder of libpecos' XLinearModel (its .npz form) in, a model out; and a model in, such a folder out.
 
 `ranker/{d}.model` holds layer d from the top: W (features, and one row more for the bias when `bias` is above zero, x
 nodes) and C (nodes x nodes of the layer above). The nodes of the last layer are the labels, in order.

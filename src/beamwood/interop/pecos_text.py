@@ -1,4 +1,4 @@
-"""A folder of libpecos' Tfidf vectorizer in, text features out that make the same rows.
+"""pecos_text.py — a folder of libpecos' Tfidf vectorizer in, text features out that make the same rows.
 
 Its ways are kept: words stand between ASCII spaces and keep their case; runs of characters are taken from the text as
 it stands, also where training counted them inside words (`char_wb`); an n-gram with an unknown token is no feature;

@@ -1,4 +1,4 @@
-"""The structure of a tree as text, as extremeText and napkinXC exchange it: in, a parent list; out, from any model.
+"""tree_text.py — a tree as text, as extremeText and napkinXC exchange it, in, a parent list out; and back.
 
 leaves nodes
 parent node [label]     a line a node, the root's parent is -1

@@ -1,4 +1,4 @@
-"""What was asked for on the command line in, one frozen and checked description of a server out."""
+"""options.py — what was asked for on the command line in, one frozen and checked description of a server out."""
 
 from __future__ import annotations
 

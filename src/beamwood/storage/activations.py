@@ -1,4 +1,4 @@
-"""An activation's name in, the numbers the core knows it by out. The functions themselves live in the core, once."""
+"""activations.py — an activation's name in, the numbers the core knows it by out."""
 
 from __future__ import annotations
 

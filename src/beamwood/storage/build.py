@@ -1,4 +1,4 @@
-"""Layers in, the arrays of a cascade tree out; and back, bit for bit. Checks what people can get wrong."""
+"""build.py — layers in, the arrays of a cascade tree out; and back, bit for bit. Checks what people can get wrong."""
 
 from __future__ import annotations
 

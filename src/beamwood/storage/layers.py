@@ -1,4 +1,4 @@
-"""One layer of a tree as people write it: scipy weights and a parent for each node. Goes into a model, comes out."""
+"""layers.py — one layer of a tree as people write it, into a model and out of it: weights and a parent each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's numbers in, their description in its file out; and back. Arrays are read with these numbers."""
+"""shape.py — a model's numbers in, their description in its file out; and back. Arrays are read with these numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named arrays and a description in, one model file out; and back by memory map. FORMAT.md is the page about it.
+"""store.py — named arrays and a description in, one model file out; and back by memory map. FORMAT.md describes it.
 
 The file is a safetensors container: a JSON header and the arrays, each at a multiple of 64 bytes. `__metadata__` has
 one key, `beamwood`: a JSON string with the description and an XXH3-64 of every array and of the header itself.

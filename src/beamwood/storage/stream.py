@@ -1,4 +1,4 @@
-"""Columns in, one part of a tree after another, a model file out: for models that do not fit in memory.
+"""stream.py — columns in, one part of a tree after another, a model file out: for models that do not fit in memory.
 
 A cascade is built from the bottom up, for a row holds the places of the rows below it; but a subtree needs nothing from
 its neighbours. So subtrees are built from left to right and written as they come, and of each only the rows of its top

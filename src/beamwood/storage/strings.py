@@ -1,4 +1,4 @@
-"""Many strings in, three arrays out that are searched where they lie: names and keys cost nothing at start-up.
+"""strings.py — many strings in, three arrays out that are searched where they lie: they cost nothing at start-up.
 
 A table is a blob of UTF-8 bytes, the offset of each string in it, and, where strings are looked up, open-addressing
 slots (string number + 1, or 0) that are entered at the XXH3-64 of the bytes.

@@ -1,4 +1,4 @@
-"""labels.py — (X, Y) in, one sparse unit vector a label out: positive instance feature aggregation (PIFA)."""
+"""label_vectors.py — (X, Y) in, one sparse unit vector a label out: positive instance feature aggregation (PIFA)."""
 
 from __future__ import annotations
 

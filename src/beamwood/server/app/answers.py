@@ -11,9 +11,10 @@ import numpy as np
 import orjson
 import scipy.sparse as sp
 
-import beamwood as bw
 from beamwood.errors import DataError
+from beamwood.filters import Filter
 from beamwood.hits import Hit, JsonAnswer
+from beamwood.model import Model
 from beamwood.server.app.replies import Refusal
 from beamwood.server.app.schema import Question, wrong
 from beamwood.server.process.registry import Served
@@ -79,7 +80,7 @@ def _features(served: Served, question: Question) -> JsonAnswer:
     return JsonAnswer(_fields(hits, row.nnz), took)
 
 
-def row_of(model: bw.Model, pairs: list[tuple[int, float]]) -> Any:
+def row_of(model: Model, pairs: list[tuple[int, float]]) -> Any:
     """Pairs of index and value as one row; values of an index that stands twice are added."""
     ids = np.fromiter((index for index, _ in pairs), np.int64, len(pairs))
     if len(ids) and ids.max() >= model.n_features:
@@ -93,7 +94,7 @@ def _check_words(served: Served) -> None:
         wrong("text", "this model was trained from numbers and knows no words; send features instead")
 
 
-def _filter(served: Served, question: Question) -> bw.Filter | None:
+def _filter(served: Served, question: Question) -> Filter | None:
     """The filter that a question asks for; none when it asks for none."""
     if question.filter is not None:
         chosen = served.filters.get(question.filter)

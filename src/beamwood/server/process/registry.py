@@ -14,8 +14,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import beamwood as bw
 from beamwood.errors import BeamwoodError, SettingsError
+from beamwood.filters import Filter
+from beamwood.model import Model, load
 from beamwood.server.app.replies import Refusal
 from beamwood.server.options import ServeOptions
 
@@ -25,9 +26,9 @@ class Served:
     """One version of one model, with the filters that were named at start."""
 
     name: str
-    model: bw.Model
+    model: Model
     version: str
-    filters: Mapping[str, bw.Filter]
+    filters: Mapping[str, Filter]
     lists: int  # a digest of the filters' files
     loaded: float = field(default_factory=time.time)
 
@@ -107,7 +108,7 @@ class Registry:
 
 def _open(name: str, path: Path, options: ServeOptions, verify: bool) -> Served:
     try:
-        model = bw.load(path, verify=verify)
+        model = load(path, verify=verify)
         keys = {label: _keys(file) for label, file in options.filters.items()}
         filters = {label: model.filter(allow=some, missing="ignore") for label, some in keys.items()}
     except BeamwoodError as error:
