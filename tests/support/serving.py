@@ -148,3 +148,9 @@ def counted(server: Running, name: str, **headers: str) -> float:
     """The sum of the numbers in /metrics whose names start so."""
     text = server.ask("GET", "/metrics", **headers)[2].decode()
     return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))
+
+
+def peak_memory(server: Running) -> int:
+    """The most bytes that the server's workers have had in memory so far."""
+    statuses = [Path(f"/proc/{pid}/status").read_text() for pid in server.worker_pids()]
+    return sum(int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) << 10 for status in statuses)

@@ -158,6 +158,11 @@ class App:
         )
         return Reply(204, b"", headers=allowed)
 
+    def turned_away(self, refusal: Refusal) -> None:
+        """Counts and logs an answer that a connection gave by itself, without a request that could be read."""
+        self.row.answered("other", refusal.status)
+        self._log.request(refusal.status, {"route": "other", "status": refusal.status, "code": refusal.code})
+
     def _note(self, request: Request, route: str, status: int) -> None:
         took = round((time.perf_counter_ns() - request.begun) / 1e6, 3)
         fields = {"id": request.id, "method": request.method, "route": route, "status": status, "ms": took}

@@ -171,12 +171,11 @@ class Worker:
         self._log.close()
 
     def each_second(self, state: ServerState) -> None:
-        """Ends connections whose request takes too long to arrive, or does not come; tells the time."""
+        """Ends connections whose request or answer takes too long, or on which nothing comes; tells the time."""
         self._app.direct.set_headers(state.default_headers)
         now = asyncio.get_running_loop().time()
-        slow, idle = now - self._options.read_timeout_ms / 1e3, now - self._options.keep_alive_s
         for connection in list(state.connections):
-            connection.sweep(slow, idle)  # type: ignore[union-attr]  # all are ours
+            connection.sweep(now, self._options.read_timeout_ms / 1e3, self._options.keep_alive_s)  # type: ignore[union-attr]  # all are ours
 
     def has_more_connections(self, mine: int) -> bool:
         """Whether another worker has clearly fewer."""
