@@ -12,7 +12,7 @@ from beamwood.server.app.access import Access
 from beamwood.server.app.handlers import Handler, Handlers
 from beamwood.server.app.metrics import WorkerMetrics
 from beamwood.server.app.replies import GONE, Refusal, Reply
-from beamwood.server.app.routes import ROUTES, UNKNOWN, Route, Router, operation_of
+from beamwood.server.app.routes import ROUTES, UNKNOWN, UNREAD, Route, Router, operation_of
 from beamwood.server.options import ServeOptions
 from beamwood.server.process.direct import Direct
 from beamwood.server.process.log import Log
@@ -160,8 +160,8 @@ class App:
 
     def turned_away(self, refusal: Refusal) -> None:
         """Counts and logs an answer that a connection gave by itself, without a request that could be read."""
-        self.row.answered("other", refusal.status)
-        self._log.request(refusal.status, {"route": "other", "status": refusal.status, "code": refusal.code})
+        self.row.refused(refusal.status)
+        self._log.request(refusal.status, {"route": UNREAD, "status": refusal.status, "code": refusal.code})
 
     def _note(self, request: Request, route: str, status: int) -> None:
         took = round((time.perf_counter_ns() - request.begun) / 1e6, 3)
