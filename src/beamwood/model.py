@@ -88,6 +88,7 @@ class Model(Ranker):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to one file. The file there before is replaced when the new one is complete, or stays.
 
+        The file keeps its permissions; a symbolic link stays and the file that it leads to is replaced.
         Every engine of a model writes the same file: its arrays are mapped and used in place when it is loaded.
         """
         store.save(path, *self._parts.contents())

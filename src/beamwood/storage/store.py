@@ -7,12 +7,10 @@ one key, `beamwood`: a JSON string with the description and an XXH3-64 of every 
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import mmap
 import os
-import tempfile
-from collections.abc import Iterator
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ import numpy.typing as npt
 
 from beamwood import _core
 from beamwood.errors import FormatError, SettingsError
+from beamwood.storage.draft import checked_path, checked_target, disk_errors, draft_beside
 
 Array = npt.NDArray[Any]
 
@@ -56,61 +55,6 @@ def save(path: str | os.PathLike[str], arrays: dict[str, Array], description: di
         for name, array in arrays.items():
             draft.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
             draft.write(bytes(padding[name]))
-
-
-@contextlib.contextmanager
-def disk_errors(target: Path, size: int) -> Iterator[None]:
-    """What the system says when a file cannot be written, with what to do."""
-    try:
-        yield
-    except OSError as error:
-        hint = f"Free {size:,} bytes there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Check the folder"
-        raise FormatError(
-            f"Cannot write {target}: {error.strerror}. {hint} and save again; what was there before is untouched."
-        ) from error
-
-
-def checked_target(path: str | os.PathLike[str]) -> Path:
-    """A path that a model file can be written to."""
-    target = checked_path(path)
-    if target.is_dir():
-        raise FormatError(f"{target} is a folder. Give the name of a file, for example {target / 'model.bw'}.")
-    if target.exists() and not target.is_file():  # a device or a pipe must not be replaced by a file
-        raise FormatError(f"{target} is not a regular file, and a model cannot be streamed. Give the name of a file.")
-    if not target.parent.is_dir():
-        raise FormatError(f"The folder {target.parent} does not exist. Make it first.")
-    return target
-
-
-def checked_path(path: str | os.PathLike[str]) -> Path:
-    """A path that can name a file."""
-    if "\0" in os.fspath(path):
-        raise FormatError(f"{path!r} cannot name a file: it holds a zero byte. Give another name.")
-    return Path(path)
-
-
-@contextlib.contextmanager
-def draft_beside(target: Path) -> Iterator[Any]:
-    """A file to write to that takes the target's place when the block ends well, and vanishes when it does not."""
-    number, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".draft", dir=target.parent)
-    try:
-        with os.fdopen(number, "wb") as draft:
-            yield draft
-            draft.flush()
-            umask = os.umask(0)
-            os.umask(umask)
-            os.fchmod(draft.fileno(), 0o666 & ~umask)
-            os.fsync(draft.fileno())
-        os.replace(name, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def header_of(arrays: dict[str, Array], description: dict[str, Any], room: int = 0) -> tuple[bytes, dict[str, int]]:
@@ -183,9 +127,12 @@ def load(
             "(copy into huge pages)."
         )
     target = checked_path(path)
-    if target.is_dir():
-        raise FormatError(f"{target} is a folder. A beamwood model is one file, for example {target / 'model.bw'}.")
     try:
+        mode = os.stat(target).st_mode
+        if stat.S_ISDIR(mode):
+            raise FormatError(f"{target} is a folder. A beamwood model is one file, for example {target / 'model.bw'}.")
+        if not stat.S_ISREG(mode):  # a pipe would be waited for, a device has no size
+            raise FormatError(f"{target} is a pipe or a device; expected a file. Copy the model to a file first.")
         buffer = np.frombuffer(contents(target, memory), np.uint8)
     except OSError as error:
         raise FormatError(f"Cannot read {target}: {error.strerror}. Check the path.") from error

@@ -23,6 +23,7 @@ from beamwood.inputs.arguments import cores
 from beamwood.storage import store
 from beamwood.storage.activations import Activation
 from beamwood.storage.build import WEIGHTS, TreeSize, bundles, layer_name
+from beamwood.storage.draft import checked_target, disk_errors, draft_beside
 from beamwood.storage.shape import Shape
 
 Array = npt.NDArray[Any]
@@ -66,10 +67,10 @@ def write_model(
         raise SettingsError(f"weights={weights!r} is not known. Use {', '.join(map(repr, WEIGHTS))}.")
     starts = checked_starts(child_starts)
     nodes = [int(start[-1]) for start in starts]
-    target = store.checked_target(path)
+    target = checked_target(path)
     with (
-        store.disk_errors(target, 16 * sum(nodes)),
-        store.draft_beside(target) as draft,
+        disk_errors(target, 16 * sum(nodes)),
+        draft_beside(target) as draft,
         _Sections(target.parent, draft, [bundle.start for bundle in bundles(starts)]) as sections,
     ):
         builder = _Builder(starts, columns, features, weights, labels_at_once, threads or cores(), sections)

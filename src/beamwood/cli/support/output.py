@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from rich.console import Console
 
 from beamwood.errors import SettingsError
-from beamwood.storage.store import draft_beside
+from beamwood.storage.draft import draft_beside
 
 STANDARD = "-"
 _COLUMNS_IN_A_FILE = 100  # how wide tables are where no terminal says
