@@ -13,6 +13,7 @@ from support.models import small_model, small_queries, two_layers
 from test_reference import ask, layer
 
 import beamwood as bw
+from beamwood import _core
 
 NAMES = [f"label {i}" for i in range(40)]
 
@@ -151,15 +152,16 @@ def test_a_filter_serves_one_model_under_every_engine(model: bw.Model, tmp_path:
 
 def test_a_native_filter_of_another_shape_is_refused() -> None:
     small = bw.Model.from_layers(two_layers(labels=12))
+    other = _core.Filter(small_model().searcher.forest, np.ones(40, np.uint8))
     with pytest.raises(ValueError, match="another model"):
-        small._searcher.topk(small_queries(), 5, 5, 1, False, filter=small_model().filter()._native)
+        small.searcher.topk(small_queries(), 5, 5, 1, False, filter=other)
 
 
-def test_a_filter_takes_a_bit_a_node() -> None:
+def test_a_filter_takes_a_bit_per_node_and_per_label() -> None:
     sizes = (50, 2500, 125_000)
     layers = [bw.Layer(sp.csc_array((3, nodes), dtype=np.float32), np.arange(nodes) // 50) for nodes in sizes]
     made = bw.Model.from_layers(layers).filter(deny=[5])
-    assert made.nbytes < sum(sizes) / 8 + 100
+    assert made.nbytes < (sum(sizes) + sizes[-1]) / 8 + 100
     assert len(made) == sizes[-1] - 1
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
@@ -163,3 +165,63 @@ def test_a_deep_tree_of_only_children_works() -> None:
     assert labels.tolist() == [[0], [0]]
     laws.check_same((labels, scores), model.topk(np.ones((2, 5), np.float32), 1, 1, exact=True))
     assert len(model.layers()) == 200
+
+
+def test_the_version_is_the_contents_under_every_engine(tmp_path: Path) -> None:
+    path = tmp_path / "model.bw"
+    made = small_model(names=[f"label {i}" for i in range(40)])
+    made.save(path)
+    loaded = bw.load(path)
+    assert made.version == loaded.version
+    assert loaded.using(layout="column").using(isa="scalar").version == loaded.version
+    assert bw.load(path, memory="read").version == loaded.version
+    renamed = loaded.with_names([f"name {i}" for i in range(40)])
+    counted = loaded.with_rows_of_label(np.arange(40))
+    assert len({loaded.version, renamed.version, counted.version, loaded.with_unit_rows().version}) == 4
+    assert renamed.with_names([f"label {i}" for i in range(40)]).version == loaded.version
+    renamed.save(path)
+    assert bw.load(path).version == renamed.version
+
+
+def test_a_model_cannot_be_changed_from_outside() -> None:
+    model = small_model()
+    for name in ("report", "version", "parts", "n_labels"):
+        with pytest.raises(AttributeError):
+            setattr(model, name, None)
+
+
+def test_a_k_above_the_number_of_labels_is_padding_for_topk_alone() -> None:
+    model, X = small_model(), small_queries()
+    labels, scores = model.topk(X, k=45, beam=40)
+    assert labels.shape == scores.shape == (7, 45)
+    assert (labels[:, 40:] == -1).all()
+    assert (scores[:, 40:] == -np.inf).all()
+    laws.check_same((labels[:, :40], scores[:, :40]), model.topk(X, k=40, beam=40))
+
+
+HUGE_K = """
+import resource, sys, numpy as np, scipy.sparse as sp
+import beamwood as bw
+model = bw.load(sys.argv[1])
+held = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) * 1024
+resource.setrlimit(resource.RLIMIT_AS, (held + (256 << 20),) * 2)
+k = 1_000_000_000
+every = model.search("wool", k=model.n_labels)
+assert model.search("wool", k=k) == every
+assert model.search("wool", k=k, exact=True) == every
+assert model.search_many(["wool"], k=k) == [every]
+assert model.search_json("wool", k=k).fields == model.search_json("wool", k=model.n_labels).fields
+X = model.text.transform(["wool"])
+assert (model.predict(X, k=k) != model.predict(X, k=model.n_labels)).nnz == 0
+"""
+
+
+def test_a_huge_k_costs_no_memory(tmp_path: Path) -> None:
+    model = bw.train_text(
+        ["red wool", "blue hat", "wool hat"] * 3, [["a"], ["b"], ["c"]] * 3, preset="fast", progress=False
+    )
+    model.save(tmp_path / "model.bw")
+    run = subprocess.run(
+        [sys.executable, "-c", HUGE_K, tmp_path / "model.bw"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr

@@ -56,7 +56,7 @@ class Engine:
         ):
             if value not in ("auto", *known):
                 raise SettingsError(f"{name}={value!r} is not known. Use 'auto', {', '.join(map(repr, known))}.")
-        if self.isa != "auto" and not _core.isa_supported(ISAS.index(self.isa)):
+        if self.isa not in isas_here():
             raise SettingsError(
                 f"This machine has no {self.isa}. Use isa='auto'; it would take {ISAS[_core.best_isa()]}."
             )
@@ -66,6 +66,11 @@ class Engine:
         if self.layout != "auto":
             return self.layout
         return "cascade" if self.matcher == "auto" else "chunk"
+
+
+def isas_here() -> tuple[str, ...]:
+    """The instruction sets that can be asked for on this machine."""
+    return ("auto", *(isa for number, isa in enumerate(ISAS) if _core.isa_supported(number)))
 
 
 @dataclass(frozen=True)

@@ -3,54 +3,126 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from beamwood import _core
 from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.storage import store
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.uint8]
+Leaves = tuple[npt.NDArray[Any], ...]  # for each tree the leaf of each label
+Mark = tuple[int, ...]  # a checksum for each tree
 Find = Callable[[list[str]], Ints]  # the label of each key, -1 for keys that no label has
 
 _SHOWN = 5  # unknown keys that a message names
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Filter:
     """Which labels of one model may be found. Made by `Model.filter`; never changes; share it between threads."""
 
-    allowed: int
-    labels: int
-    missing: tuple[str, ...]  # keys that no label of the model has, where they were ignored
-    _native: Any
-    _leaves: tuple[Any, ...]  # the arrays of the model it was made for: how a model knows its own filters
+    def __init__(
+        self, bits: Bits, labels: int, missing: tuple[str, ...], mark: Mark | None, bound: Bound | None
+    ) -> None:
+        """For make_filter and pickle: one bit for each label, and the model that it is for, or that model's mark."""
+        self._bits, self._labels, self._missing = bits, labels, missing
+        self._mark, self._bound = mark, bound
+        self._allowed = int(np.unpackbits(bits).sum())
+
+    @property
+    def allowed(self) -> int:
+        """How many labels are allowed."""
+        return self._allowed
+
+    @property
+    def labels(self) -> int:
+        """How many labels the model has."""
+        return self._labels
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Keys that no label of the model has, where they were ignored."""
+        return self._missing
 
     def __len__(self) -> int:
         """How many labels are allowed."""
-        return self.allowed
+        return self._allowed
 
-    def native_for(self, leaves: tuple[Any, ...]) -> Any:
-        """The native side, for the model that has these arrays; it must be the one that the filter was made for."""
-        same = (one is other for one, other in zip(self._leaves, leaves, strict=False))
-        if len(self._leaves) != len(leaves) or not all(same):
+    def native_for(self, leaves: Leaves, forest: _core.Forest) -> _core.Filter:
+        """The native side, for the model that has these arrays; it must be the one that the filter was made for.
+
+        A filter that came out of a pickle meets its model here: one with the same leaves.
+        """
+        bound = self._bound
+        if bound is not None and same_arrays(bound.leaves, leaves):
+            return bound.native
+        if self._mark is None or self._mark != mark_of(leaves):
             raise SettingsError("The filter was made by another model. Make one with this model's filter(…).")
-        return self._native
+        self._bound = bound = Bound(leaves, native_filter(forest, self._bits, self._labels))
+        return bound.native
 
     @property
     def nbytes(self) -> int:
-        """The memory it takes: one bit a node."""
-        return int(self._native.bytes)
+        """The memory it takes: one bit for each label and each node."""
+        return self._bits.nbytes + (0 if self._bound is None else int(self._bound.native.bytes))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle: the labels one bit each, and a mark by which it will know its model."""
+        mark = mark_of(self._bound.leaves) if self._mark is None and self._bound is not None else self._mark
+        return _unpickled, (self._bits.tobytes(), self._labels, self._missing, mark)
+
+    def __copy__(self) -> Filter:
+        """Itself: a filter never changes."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Filter:
+        """Itself, for the same reason."""
+        return self
 
     def __repr__(self) -> str:
         return f"<beamwood.Filter: {self.allowed:,} of {self.labels:,} labels allowed>"
 
 
+def _unpickled(bits: bytes, labels: int, missing: tuple[str, ...], mark: Mark) -> Filter:
+    """The inverse of Filter.__reduce__."""
+    if len(bits) != -(-labels // 8):
+        raise FormatError(
+            f"The pickled filter has {len(bits):,} bytes for {labels:,} labels. Make and pickle it again."
+        )
+    return Filter(np.frombuffer(bits, np.uint8), labels, missing, mark, None)
+
+
+class Bound(NamedTuple):
+    """A model's leaves, and a filter over its nodes."""
+
+    leaves: Leaves
+    native: _core.Filter
+
+
+def same_arrays(some: Leaves, others: Leaves) -> bool:
+    """Whether they are the same objects: how a model knows its own filters."""
+    return len(some) == len(others) and all(one is other for one, other in zip(some, others, strict=True))
+
+
+def mark_of(leaves: Leaves) -> Mark:
+    """What tells models whose labels lie on other leaves apart, also from one process to another."""
+    return tuple(store.hash_of(array) for array in leaves)
+
+
+def native_filter(forest: _core.Forest, bits: Bits, labels: int) -> _core.Filter:
+    """The filter over the nodes of a model, which may be damaged."""
+    try:
+        return _core.Filter(forest, np.unpackbits(bits, count=labels))
+    except IndexError as error:
+        raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
+
+
 def make_filter(
-    forest: Any, leaves: tuple[Any, ...], labels: int, find: Find, allow: Any, deny: Any, missing: str
+    forest: _core.Forest, leaves: Leaves, labels: int, find: Find, allow: Any, deny: Any, missing: str
 ) -> Filter:
     """The filter that lets through what is allowed (None: everything) and not denied (None: nothing)."""
     if missing not in ("error", "ignore"):
@@ -64,11 +136,8 @@ def make_filter(
         mask, unknown = mask & ~denied, unknown + more
     if unknown and missing == "error":
         raise DataError(unknown_keys(unknown))
-    try:
-        native = _core.Filter(forest, mask.view(np.uint8))
-    except IndexError as error:
-        raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
-    return Filter(int(mask.sum()), labels, tuple(unknown), native, leaves)
+    bits = np.packbits(mask)
+    return Filter(bits, labels, tuple(unknown), None, Bound(leaves, native_filter(forest, bits, labels)))
 
 
 def mask_of(given: Any, name: str, labels: int, find: Find) -> tuple[Bools, list[str]]:

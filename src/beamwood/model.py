@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from beamwood.engine import Engine, Forests, Searcher
+from beamwood.engine import Engine, Forests, Searcher, isas_here
 from beamwood.errors import DataError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach
 from beamwood.hits import checked_text
@@ -20,7 +21,7 @@ from beamwood.inputs.rows import as_csr
 from beamwood.inputs.text import FittedText
 from beamwood.metrics import evaluate
 from beamwood.ranker import Ranker
-from beamwood.storage import assemble, store
+from beamwood.storage import assemble, pickling, store
 from beamwood.storage.activations import Activation
 from beamwood.storage.compress import Compression, compressed
 from beamwood.storage.layers import Layer
@@ -262,6 +263,26 @@ class Model(Ranker):
 
         return plot_tree(self)
 
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """For pickle: the path and version of the file that it is mapped from, or else the bytes of its file.
+
+        From protocol 5 on the bytes are a buffer, which pickle can hand over without a copy.
+        """
+        state: dict[str, Any] = {"engine": asdict(self._engine), "report": self._report}
+        mapped = pickling.reference(self._parts)
+        if mapped is not None:
+            return _unpickled, (mapped, state)
+        data = store.to_bytes(*self._parts.contents())
+        return _unpickled, (pickle.PickleBuffer(data) if protocol >= 5 else data, state)
+
+    def __copy__(self) -> Model:
+        """Itself: a model never changes."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Model:
+        """Itself, for the same reason."""
+        return self
+
     def __repr__(self) -> str:
         shape = self._parts.shape
         trees = f"{len(shape.trees)} tree" + "s" * (len(shape.trees) > 1)
@@ -276,6 +297,16 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
     verify: read everything once and compare checksums.
     """
     return Model(load_parts(path, memory, verify))
+
+
+def _unpickled(carried: Any, state: dict[str, Any]) -> Model:
+    """The inverse of Model.__reduce_ex__: the same answers, with the same engine where this machine has it."""
+    mapped = isinstance(carried, tuple)
+    parts = pickling.from_reference(*carried) if mapped else pickling.from_bytes(carried)
+    engine = state["engine"]
+    if engine["isa"] not in isas_here():
+        engine = {**engine, "isa": "auto"}
+    return Model(parts, Engine(**engine), state["report"])
 
 
 def _precision(model: Model, X: Any, Y: Any) -> dict[int, float]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood import _core
-from beamwood.engine import Engine, Forests, Stats
+from beamwood.engine import Engine, Forests, Stats, allocate
 from beamwood.errors import SettingsError
 from beamwood.filters import Filter, make_filter
 from beamwood.hits import Hits, JsonAnswer, checked_text, hits_above
@@ -95,9 +95,10 @@ class Ranker:
     ) -> tuple[Labels, Scores] | tuple[Labels, Scores, Stats]:
         """The best k labels of each row of X and their scores: two n x k arrays in rank order, padded with -1 and -inf.
 
-        beam: nodes kept a layer. exact=True looks for the true best k instead, however many nodes that takes.
-        stats=True also returns what the call did. filter: find allowed labels alone (see `filter`); the search then
-        goes on until it has k of them or there are no more.
+        beam: nodes kept per layer. exact=True looks for the true best k instead, however many nodes that takes.
+        stats=True also returns what the call did. filter: find only allowed labels (see `filter`); the search then
+        goes on until it has k of them or there are no more. A k above n_labels adds columns of padding, as asked for;
+        predict, search and search_many pad nothing, and a k above n_labels costs them nothing.
         """
         counts = type(k) is int and type(beam) is int and type(threads) is int
         if not (counts and 1 <= k <= MOST and 1 <= beam <= MOST and 1 <= threads <= MOST):
@@ -105,7 +106,10 @@ class Ranker:
         if exact:
             self._check_exact()
         native = None if filter is None else self._native_filter(filter)
-        labels, scores, raw = self._searcher.topk(X, k, beam, threads, exact, stats, filter=native)
+        most = min(k, self._parts.shape.labels)
+        labels, scores, raw = self._searcher.topk(X, most, beam, threads, exact, stats, filter=native)
+        if k > most:
+            labels, scores = padded(labels, scores, k)
         return (labels, scores, self._searcher.stats(raw)) if stats else (labels, scores)
 
     def predict(
@@ -119,6 +123,7 @@ class Ranker:
         filter: Filter | None = None,
     ) -> Any:
         """The same answers as topk as a scipy CSR array, queries x labels, each row in rank order."""
+        k = min(positive(k, "k"), self._parts.shape.labels)
         labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter)
         found = labels >= 0
         offsets = np.zeros(len(labels) + 1, np.int64)
@@ -157,7 +162,7 @@ class Ranker:
         fitted = self._fitted_text()
         if exact:
             return self.search_many([checked_text(text)], k, beam, 1, min_score, exact=True, filter=filter)[0]
-        k, beam = positive(k, "k"), positive(beam, "beam")
+        k, beam = min(positive(k, "k"), self._parts.shape.labels), positive(beam, "beam")
         native = None if filter is None else self._native_filter(filter)
         found = self._searcher.search(checked_text(text), fitted.vectorizer, *self._strings.native, k, beam, native)
         return hits_above(found[3], min_score, found[1], found[2])
@@ -165,18 +170,13 @@ class Ranker:
     def search_json(
         self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None, filter: Filter | None = None
     ) -> JsonAnswer:
-        """The hits of search as JSON, in bytes: what a server sends on, without a Python object a hit."""
+        """The hits of search as JSON, in bytes: what a server sends on, without a Python object for each hit."""
         fitted = self._fitted_text()
+        k, beam = min(positive(k, "k"), self._parts.shape.labels), positive(beam, "beam")
         native = None if filter is None else self._native_filter(filter)
         least = -np.inf if min_score is None else min_score
         _, fields, nanoseconds = self._searcher.search_json(
-            checked_text(text),
-            fitted.vectorizer,
-            *self._strings.native,
-            positive(k, "k"),
-            positive(beam, "beam"),
-            native,
-            least,
+            checked_text(text), fitted.vectorizer, *self._strings.native, k, beam, native, least
         )
         return JsonAnswer(fields, nanoseconds)
 
@@ -198,6 +198,7 @@ class Ranker:
         """The same for many texts at once, with the same answers."""
         fitted = self._fitted_text()
         X = fitted.transform(texts, threads=positive(threads, "threads"))
+        k = min(positive(k, "k"), self._parts.shape.labels)
         labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter)
         known = np.diff(X.indptr).tolist()
         empty: list[Any] = []
@@ -225,9 +226,18 @@ class Ranker:
             raise SettingsError(
                 f"filter is {filter!r:.80}; expected a Filter. Make one with model.filter(allow=…, deny=…)."
             )
-        return filter.native_for(self._leaves)
+        return filter.native_for(self._leaves, self._forests.cascade)
 
     @cached_property
     def _leaves(self) -> tuple[Any, ...]:
         """The arrays that a model and its filters know each other by."""
         return tuple(self._parts.leaves(tree) for tree in range(len(self._parts.shape.trees)))
+
+
+def padded(labels: Labels, scores: Scores, k: int) -> tuple[Labels, Scores]:
+    """The same answers in k columns."""
+    wide = allocate(len(labels), k)
+    for array, found, pad in zip(wide, (labels, scores), (-1, -np.inf), strict=True):
+        array[:, : found.shape[1]] = found
+        array[:, found.shape[1] :] = pad
+    return wide

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,9 @@ except ImportError as error:
         f"beamwood.sklearn needs scikit-learn 1.6 or newer ({error}); install it with: pip install 'beamwood[sklearn]'"
     ) from error
 
-from beamwood.model import Model, load
+from beamwood.model import Model
+from beamwood.storage import store
+from beamwood.storage.pickling import from_bytes
 from beamwood.training.settings import settings_for
 from beamwood.training.train import train
 
@@ -191,14 +192,14 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """For pickle: the model travels as the bytes of its own, checked file."""
         state = dict(super().__getstate__())
         if isinstance(state.get("model_"), Model):
-            state["model_"] = _file_bytes(state["model_"])
+            state["model_"] = store.to_bytes(*state["model_"].parts.contents())
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Reads those bytes as `load` does, every checksum compared."""
         state = dict(state)
         if isinstance(state.get("model_"), bytes):
-            state["model_"] = _model_of(state["model_"])
+            state["model_"] = Model(from_bytes(state["model_"]))
         super().__setstate__(state)
 
     def _targets(self, X: Any, y: Any) -> sp.csr_matrix:
@@ -268,21 +269,3 @@ def _as_column(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
     flat: npt.NDArray[Any] = column_or_1d(y, warn=True)
     return flat
-
-
-def _file_bytes(model: Model) -> bytes:
-    """The file of a model, as bytes."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model.bw")
-        model.save(path)
-        with open(path, "rb") as file:
-            return file.read()
-
-
-def _model_of(data: bytes) -> Model:
-    """The inverse."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model.bw")
-        with open(path, "wb") as file:
-            file.write(data)
-        return load(path, memory="read", verify=True)

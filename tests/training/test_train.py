@@ -16,6 +16,7 @@ from support.problems import even_tree, random_problem, scores
 from support.processes import interrupted
 
 import beamwood as bw
+from beamwood.engine import Forests
 from beamwood.errors import DataError, SettingsError
 from beamwood.training.problem import checked_problem
 from beamwood.training.progress import Bars, Lines
@@ -118,6 +119,51 @@ def test_settings_are_saved_with_the_model(problem, tmp_path):
     X, Y = problem
     train(X, Y, **SMALL, C=0.5).save(tmp_path / "m.bw")
     assert bw.load(tmp_path / "m.bw").info()["settings"]["C"] == 0.5
+
+
+@pytest.fixture
+def forests_made(monkeypatch):
+    """Every set of native forests that is made during a test."""
+    made = []
+    make = Forests.__init__
+
+    def noted(self, parts):
+        made.append(parts)
+        make(self, parts)
+
+    monkeypatch.setattr(Forests, "__init__", noted)
+    return made
+
+
+def test_a_training_puts_one_model_together(problem, forests_made):
+    X, Y = problem
+    train(X, Y, "balanced", progress=False, names=[f"label {i}" for i in range(30)])
+    assert len(forests_made) == 1
+    bw.train_text(["red hat", "blue hat"] * 4, [["red"], ["blue"]] * 4, trees=2, progress=False)
+    assert len(forests_made) == 2
+
+
+def test_explaining_with_a_beam_makes_the_single_trees_once(problem, forests_made):
+    X, Y = problem
+    model = train(X, Y, **SMALL, trees=3)
+    del forests_made[:]
+    labels, _ = model.topk(X[:5], beam=30)
+    for row in range(5):
+        model.explain(X[[row]], int(labels[row, 0]), beam=30)
+    assert len(forests_made) == 3
+
+
+def test_names_that_do_not_fit_are_refused_before_any_work(problem):
+    X, Y = problem
+    with pytest.raises(DataError, match="names"):
+        train(X, Y, names=["one"], progress=Forbidden())
+
+
+class Forbidden:
+    """Progress that must not be asked for."""
+
+    def stage(self, name, rows):
+        raise AssertionError(f"{name} was begun")
 
 
 def test_the_report_says_what_happened(problem):

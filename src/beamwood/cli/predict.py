@@ -61,7 +61,7 @@ def predict(
     begun = time.perf_counter()
     rows = 0
     with progress_for(not (quiet or json_ or output == STANDARD)).stage("predict", 0) as update:
-        how = {"k": k, "beam": beam, "threads": threads or cores(), "filter": allowed}
+        how = {"k": min(k, model.n_labels), "beam": beam, "threads": threads or cores(), "filter": allowed}
         blocks = answers(model, given, how, update)
         kept = (_at_least(labels, scores, min_score) for labels, scores in blocks)
         with written(output) as stream:

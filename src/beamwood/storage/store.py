@@ -11,6 +11,7 @@ import json
 import mmap
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,21 @@ def save(path: str | os.PathLike[str], arrays: dict[str, Array], description: di
     target = checked_target(path)
     header, padding = header_of(arrays, description)
     with disk_errors(target, sum(array.nbytes for array in arrays.values())), draft_beside(target) as draft:
-        draft.write(len(header).to_bytes(8, "little") + header)
-        for name, array in arrays.items():
-            draft.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-            draft.write(bytes(padding[name]))
+        for piece in pieces(arrays, header, padding):
+            draft.write(piece)
+
+
+def to_bytes(arrays: dict[str, Array], description: dict[str, Any]) -> bytes:
+    """The file that `save` would write, in memory."""
+    return b"".join(pieces(arrays, *header_of(arrays, description)))
+
+
+def pieces(arrays: dict[str, Array], header: bytes, padding: dict[str, int]) -> Iterator[bytes | memoryview]:
+    """A file from its first byte to its last."""
+    yield len(header).to_bytes(8, "little") + header
+    for name, array in arrays.items():
+        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        yield bytes(padding[name])
 
 
 def header_of(arrays: dict[str, Array], description: dict[str, Any], room: int = 0) -> tuple[bytes, dict[str, int]]:
@@ -136,6 +148,11 @@ def load(
         buffer = np.frombuffer(contents(target, memory), np.uint8)
     except OSError as error:
         raise FormatError(f"Cannot read {target}: {error.strerror}. Check the path.") from error
+    return read(buffer, target, verify)
+
+
+def read(buffer: Array, target: Path, verify: bool) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The arrays and the description in the bytes of a file; target is what messages call it."""
     header, begin = read_header(buffer, target)
     meta = read_meta(header, buffer[8:begin], target)
     arrays = read_arrays(header, buffer, begin, target)
