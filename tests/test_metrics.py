@@ -120,14 +120,14 @@ def test_the_table_shows_percent() -> None:
     ("p", "y", "words"),
     [
         (P[:1], Y, "same rows"),
-        (P.toarray(), Y, "give a sparse matrix of scores"),
-        (P, Y.toarray(), "sparse"),
-        (P, -Y, "not negative"),
-        ((np.array([[4], [0]]), np.zeros((2, 1))), Y, "ranks label 4"),
-        ((np.array([[-2], [0]]), np.zeros((2, 1))), Y, "ranks label -2"),
+        (P.toarray(), Y, "expected a scipy sparse matrix of scores"),
+        (P, [0, 1], "1 dimension; expected 2. For one label per row"),
+        (P, -Y, "expected 0 or more"),
+        ((np.array([[4], [0]]), np.zeros((2, 1))), Y, "P has the label 4; expected 0 to 3"),
+        ((np.array([[-2], [0]]), np.zeros((2, 1))), Y, "P has the label -2"),
         ((np.array([[1, 1], [0, 2]]), np.zeros((2, 2))), Y, "label 1 twice in row 0"),
         ((np.zeros((2, 1)), np.zeros((2, 1))), Y, "whole numbers"),
-        ((np.zeros((3, 1), dtype=int), np.zeros((3, 1))), Y, "2 rows"),
+        ((np.zeros((3, 1), dtype=int), np.zeros((3, 1))), Y, "3 rows and Y is 2 x 4"),
     ],
 )
 def test_bad_data_is_refused(p: Any, y: Any, words: str) -> None:

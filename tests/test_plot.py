@@ -90,8 +90,8 @@ def test_a_figure_shows_itself_in_a_notebook_and_is_written_as_png(model: bw.Mod
     ("wrong", "error", "words"),
     [
         ({"beams": ()}, bw.SettingsError, "beams is empty"),
-        ({"beams": (0,)}, bw.SettingsError, "beam=0"),
-        ({"rounds": 0}, bw.SettingsError, "rounds=0"),
+        ({"beams": (0,)}, bw.SettingsError, "beam is 0"),
+        ({"rounds": 0}, bw.SettingsError, "rounds is 0"),
     ],
 )
 def test_wrong_arguments_are_named(

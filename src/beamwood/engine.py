@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from beamwood import _core
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.inputs.arguments import cores
-from beamwood.inputs.rows import as_csr
+from beamwood.inputs.matrices import as_csr
 from beamwood.storage.build import WEIGHTS, chunks_of, columns_of, hash_index, layer_name, layers_of
 from beamwood.storage.layers import Layer
 from beamwood.storage.parts import ModelParts
@@ -31,7 +31,7 @@ _EMPTY: dict[str, Array] = {
 }
 _CSR = (sp.csr_array, sp.csr_matrix)
 _INT64, _FLOAT32 = np.dtype(np.int64), np.dtype(np.float32)
-_DAMAGED = 5
+_DAMAGED, _ODD_ARRAYS = 5, -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,16 +117,23 @@ class Searcher:
         with_stats: bool = False,
         sort_blocks: bool = True,
         filter: Any = None,
+        checked: bool = False,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], Any]:
-        """Labels, scores (n x k) and, when wanted, the raw statistics of the call."""
+        """Labels, scores (n x k) and, if asked for, the raw statistics of the call. checked: X comes from as_csr."""
         # The quick way in: CSR arrays of the right types go to the core as they are; it looks at every number once.
-        if type(X) not in _CSR or X.data.dtype != _FLOAT32 or X.shape[-1] != self.features:
+        try:
+            shape, rows = X.shape, len(X.indptr) - 1
+            fits = shape[-1] == self.features and (shape[0] == rows or (rows == 1 and len(shape) == 1))
+            quick = fits and X.data.dtype == _FLOAT32 and type(X) in _CSR
+        except (AttributeError, TypeError, IndexError):
+            quick = False
+        if not quick:
             X = as_csr(X, self.features, "X")
-        offsets = X.indptr
-        labels, scores = allocate(len(offsets) - 1, k)
+            rows = X.shape[0]
+        labels, scores = allocate(rows, k)
         try:
             result = self._search(
-                offsets,
+                X.indptr,
                 X.indices,
                 X.data,
                 labels,
@@ -141,11 +148,10 @@ class Searcher:
                 with_stats,
                 filter,
             )
-        except TypeError:  # ids of an odd integer type: a copy has usual ones
-            usual = as_csr(X, self.features, "X")
-            if (usual.indices.dtype, usual.indptr.dtype) == (X.indices.dtype, X.indptr.dtype):
+        except TypeError:  # ids of an odd type, arrays with gaps: those of a checked matrix are usual
+            if checked:
                 raise
-            return self.topk(usual, k, beam, threads, exact, with_stats, sort_blocks, filter)
+            result = _ODD_ARRAYS
         if result == 0 or type(result) is tuple:
             return labels, scores, result
         if result == _DAMAGED:
@@ -153,10 +159,9 @@ class Searcher:
                 "The model is damaged: an offset in its weights leads outside. Get a fresh copy of its file; "
                 "load(…, verify=True) checks it."
             )
-        canonical = as_csr(
-            X, self.features, "X"
-        )  # raises with the place and the reason, unless rows were only unsorted
-        return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks, filter)
+        # Raises with the place and the reason, unless rows were only unsorted or arrays only odd.
+        canonical = as_csr(X, self.features, "X")
+        return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks, filter, checked=True)
 
     def search(self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int, filter: Any = None) -> Any:
         """(fault, known terms, native nanoseconds, hits) of one text: tokens, features, beam and names in one call."""

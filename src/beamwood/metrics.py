@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from beamwood.errors import DataError, SettingsError
+from beamwood.inputs.arguments import positive
+from beamwood.inputs.label_matrix import LabelsLike, label_matrix
+from beamwood.inputs.matrices import SparseMatrix, check_dimensions, dense_array, is_sparse
+from beamwood.inputs.structure import valid_csr
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -28,9 +31,12 @@ class Metrics:
                divided by the mean of the best ranking, as the Extreme Classification Repository does.
                Empty without train_labels.
     coverage:  the share of the labels in Y that some row has rightly among its first k.
+    depth:     the most labels that P ranks for a row. At a greater k the labels that P does not rank count as missed;
+               the table marks these columns.
     """
 
     rows: int
+    depth: int
     at: tuple[int, ...]
     precision: dict[int, float]
     recall: dict[int, float]
@@ -39,69 +45,87 @@ class Metrics:
     coverage: dict[int, float]
 
     def as_dict(self) -> dict[str, float]:
-        """Return one flat mapping, e.g. {"precision@1": 0.5, …}: what a log or a JSON file wants."""
+        """Return one flat mapping, e.g. {"precision@1": 0.5, …}: for a log or a JSON file."""
         return {f"{name}@{k}": value for name in _MEASURES for k, value in getattr(self, name).items()}
 
     def __str__(self) -> str:
-        lines = [f"{'at':<10}" + "".join(f"{k:>8}" for k in self.at)]
+        beyond = [k for k in self.at if k > self.depth]
+        lines = [f"{'at':<10}" + "".join(f"{f'{k}*' if k in beyond else k:>8}" for k in self.at)]
         for name in _MEASURES:
             values = getattr(self, name)
             if values:
                 lines.append(f"{name:<10}" + "".join(f"{100 * values[k]:8.2f}" for k in self.at))
-        return "\n".join([*lines, f"percent, over {self.rows:,} rows"])
+        lines.append(f"percent, over {self.rows:,} rows")
+        if beyond:
+            lines.append(
+                f"* not measured: at most {self.depth} labels are ranked per row, and what follows counts as missed"
+            )
+        return "\n".join(lines)
 
 
-_MEASURES = tuple(f.name for f in fields(Metrics) if f.name not in {"rows", "at"})
+_MEASURES = tuple(f.name for f in fields(Metrics) if f.name not in {"rows", "depth", "at"})
 
 
 def evaluate(
-    P: Any,
-    Y: Any,
+    P: SparseMatrix | tuple[npt.ArrayLike, npt.ArrayLike],
+    Y: LabelsLike,
     at: Sequence[int] = (1, 3, 5, 10),
     *,
     propensity_a: float = 0.55,
     propensity_b: float = 1.5,
-    train_labels: Any = None,
+    train_labels: LabelsLike | None = None,
 ) -> Metrics:
     """Compare a ranking with the truth.
 
     P:            rows x labels, sparse scores: each row is ranked by score falling, then label id rising,
                   NaN last; stored zeros are ranked like any score. Or a pair (labels, scores) of rows x k
                   arrays as `Model.topk` returns them, ranked the same way; label -1 is padding.
-    Y:            rows x labels, sparse; a value > 0 marks a relevant label.
+    Y:            rows x labels; a value > 0 marks a relevant label. Or a list of label ids per row.
     train_labels: the Y of training, from which the propensities of `psp` are counted.
     """
     depths = _checked_at(at)
-    truth = _checked_truth(Y, "Y")
-    ranked = _ranked(P, truth.shape, depths[-1])
+    labels, candidates = _candidates(P)
+    truth = label_matrix(Y, "Y", labels=labels)
+    _check_candidates(P, candidates, truth.shape)
+    relevant = np.diff(truth.indptr)
+    kept = max(1, min(depths[-1], max(candidates.width, int(relevant.max(initial=0)))))  # nothing lies behind
+    ranked = _ranked(candidates, truth.shape, kept)
     gain = _gain(ranked, truth)
     hit = gain > 0
-    relevant = np.diff(truth.indptr)
     psp: dict[int, float] = {}
     if train_labels is not None:
         inverse = _inverse_propensity(train_labels, truth.shape[1], propensity_a, propensity_b)
         psp = _psp(ranked, hit, truth, inverse, depths)
-    discount = 1.0 / np.log2(np.arange(2, depths[-1] + 2))
-    best = _best(truth.indptr, truth.data, depths[-1]) @ _triangle(discount)
-    found = gain @ _triangle(discount)
+    discount = 1.0 / np.log2(np.arange(2, kept + 2))
+    best = np.cumsum(_best(truth.indptr, truth.data.astype(np.float64), kept) * discount, axis=1)
+    found = np.cumsum(gain * discount, axis=1)
     seen = max(1, len(np.unique(truth.indices)))
+    everything = candidates.width >= truth.shape[1] or not candidates.rows
     return Metrics(
         rows=int(truth.shape[0]),
+        depth=depths[-1] if everything else min(candidates.width, depths[-1]),
         at=depths,
         precision={k: _mean(hit[:, :k].sum(axis=1) / k) for k in depths},
         recall={k: _mean(hit[:, :k].sum(axis=1) / np.maximum(relevant, 1)) for k in depths},
-        ndcg={k: _mean(_ratio(found[:, k - 1], best[:, k - 1])) for k in depths},
+        ndcg={k: _mean(_ratio(found[:, min(k, kept) - 1], best[:, min(k, kept) - 1])) for k in depths},
         psp=psp,
         coverage={k: len(np.unique(ranked[:, :k][hit[:, :k]])) / seen for k in depths},
     )
 
 
-def _ranked(P: Any, shape: tuple[int, int], depth: int) -> Ints:
+class _Candidates(NamedTuple):
+    """Row, label and score of everything that is ranked; rows: how many there are; width: the most in a row."""
+
+    row: Ints
+    label: Ints
+    score: Floats
+    rows: int
+    width: int
+
+
+def _ranked(candidates: _Candidates, shape: tuple[int, int], depth: int) -> Ints:
     """Return the labels of each row in rank order, rows x depth, filled up with -1."""
-    row, label, score = _candidates(P, shape)
-    if len(label) and (label.max() >= shape[1] or label.min() < 0):
-        wrong = label.max() if label.max() >= shape[1] else label.min()
-        raise DataError(f"P ranks label {wrong}, Y has the labels 0 to {shape[1] - 1}; use the same label ids")
+    row, label, score = candidates[:3]
     order = np.lexsort((label, -score, np.isnan(score), row))
     row, label = row[order], label[order]
     _refuse_duplicates(row, label, shape[1])
@@ -112,27 +136,46 @@ def _ranked(P: Any, shape: tuple[int, int], depth: int) -> Ints:
     return ranked
 
 
-def _candidates(P: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, Floats]:
-    """Return (row, label, score) of every candidate."""
-    if sp.issparse(P):
-        scores: Any = P
-        scores = scores.tocsr()
-        if scores.shape != shape:
-            raise DataError(f"P is {scores.shape} and Y is {shape}; both must be rows x labels of the same rows")
-        row = np.repeat(np.arange(shape[0], dtype=np.int64), np.diff(scores.indptr))
-        return row, scores.indices.astype(np.int64), scores.data.astype(np.float64)
-    if not isinstance(P, tuple) or len(P) != 2:
-        raise DataError(f"P is a {type(P).__name__}; give a sparse matrix of scores or a pair (labels, scores)")
-    labels, values = np.asarray(P[0]), np.asarray(P[1])
-    if labels.ndim != 2 or labels.shape != values.shape or len(labels) != shape[0]:
+def _candidates(P: Any) -> tuple[int, _Candidates]:
+    """How many labels there are at least, and every candidate."""
+    if is_sparse(P):
+        check_dimensions(P, "P", "Give scores as rows x labels.")
+        scores = valid_csr(P, "P", np.dtype(np.float64))
+        lengths = np.diff(scores.indptr)
+        row = np.repeat(np.arange(scores.shape[0], dtype=np.int64), lengths)
+        cells = (row, scores.indices.astype(np.int64), scores.data)
+        return scores.shape[1], _Candidates(*cells, scores.shape[0], int(lengths.max(initial=0)))
+    if not isinstance(P, (tuple, list)) or len(P) != 2:
         raise DataError(
-            f"P is a pair of shapes {labels.shape} and {values.shape} for the {shape[0]} rows of Y;"
-            " give labels and scores as two arrays of rows x k"
+            f"P is a {type(P).__name__}; expected a scipy sparse matrix of scores or a pair (labels, scores). "
+            "Give what model.predict or model.topk returned."
+        )
+    labels, values = (dense_array(part, f"P[{number}]") for number, part in enumerate(P))
+    if labels.ndim != 2 or labels.shape != values.shape:
+        raise DataError(
+            f"P is a pair of arrays of shapes {labels.shape} and {values.shape}; expected two of rows x k. "
+            "Give labels and scores as model.topk returned them."
         )
     if labels.dtype.kind not in "iu":
-        raise DataError(f"P's labels have type {labels.dtype}; give whole numbers, -1 for padding")
+        raise DataError(f"P has labels of dtype {labels.dtype}; expected whole numbers, -1 for padding.")
+    if labels.size and (int(labels.min()) < -1 or int(labels.max()) >= 2**31 - 1):
+        bad = labels.min() if int(labels.min()) < -1 else labels.max()
+        raise DataError(f"P has the label {bad}; expected label ids from 0 on, -1 for padding.")
     row, place = np.nonzero(labels != -1)
-    return row.astype(np.int64), labels[row, place].astype(np.int64), values[row, place].astype(np.float64)
+    cells = (row.astype(np.int64), labels[row, place].astype(np.int64), values[row, place].astype(np.float64))
+    return int(labels.max(initial=-1)) + 1, _Candidates(*cells, *labels.shape)
+
+
+def _check_candidates(P: Any, candidates: _Candidates, shape: tuple[int, int]) -> None:
+    """Whether P and Y are about the same rows and labels."""
+    if candidates.rows != shape[0] or (is_sparse(P) and P.shape != shape):
+        found = P.shape if is_sparse(P) else f"{candidates.rows:,} rows"
+        raise DataError(f"P has {found} and Y is {shape[0]:,} x {shape[1]:,}; expected the same rows and labels.")
+    label = candidates.label
+    if len(label) and label.max() >= shape[1]:
+        raise DataError(
+            f"P has the label {label.max()}; expected 0 to {shape[1] - 1}, the labels of Y. Use the same label ids."
+        )
 
 
 def _refuse_duplicates(row: Ints, label: Ints, labels: int) -> None:
@@ -140,18 +183,18 @@ def _refuse_duplicates(row: Ints, label: Ints, labels: int) -> None:
     twice = np.flatnonzero(key[1:] == key[:-1])
     if len(twice):
         where = divmod(int(key[twice[0]]), labels)
-        raise DataError(f"P ranks label {where[1]} twice in row {where[0]}; keep its best score alone")
+        raise DataError(f"P has label {where[1]} twice in row {where[0]}; expected it once. Keep its best score only.")
 
 
 def _gain(ranked: Ints, truth: Any) -> Floats:
     """Return the value of Y at each ranked label, 0 where it is not relevant."""
     labels = truth.shape[1]
     keys = np.repeat(np.arange(truth.shape[0], dtype=np.int64), np.diff(truth.indptr)) * labels + truth.indices
-    wanted = np.arange(len(ranked), dtype=np.int64)[:, None] * labels + ranked
-    place = np.searchsorted(keys, wanted)
+    expected = np.arange(len(ranked), dtype=np.int64)[:, None] * labels + ranked
+    place = np.searchsorted(keys, expected)
     found = np.zeros(ranked.shape, dtype=bool)
     if len(keys):
-        found = (keys[np.minimum(place, len(keys) - 1)] == wanted) & (ranked >= 0)
+        found = (keys[np.minimum(place, len(keys) - 1)] == expected) & (ranked >= 0)
     gain = np.zeros(ranked.shape, dtype=np.float64)
     gain[found] = truth.data[place[found]]
     return gain
@@ -170,17 +213,20 @@ def _best(indptr: Ints, values: npt.NDArray[Any], depth: int) -> Floats:
 
 def _psp(ranked: Ints, hit: Any, truth: Any, inverse: Floats, at: tuple[int, ...]) -> dict[int, float]:
     gained = np.where(hit, inverse[np.maximum(ranked, 0)], 0.0)
-    best = _best(truth.indptr, inverse[truth.indices], at[-1])
+    best = _best(truth.indptr, inverse[truth.indices], ranked.shape[1])
     return {k: float(_ratio(gained[:, :k].sum(), best[:, :k].sum())) for k in at}
 
 
 def _inverse_propensity(train_labels: Any, labels: int, a: float, b: float) -> Floats:
     """Return 1 / p_l = 1 + C·(N_l + B)^-A with C = (log N - 1)·(B + 1)^A, N training rows, N_l of label l."""
-    if not (np.isfinite(a) and np.isfinite(b) and a >= 0 and b >= 0):
-        raise SettingsError(f"propensity_a is {a}, propensity_b is {b}; give finite numbers that are not negative")
-    trained = _checked_truth(train_labels, "train_labels")
+    for name, value in (("propensity_a", a), ("propensity_b", b)):
+        if not isinstance(value, (int, float, np.integer, np.floating)) or not 0 <= value < np.inf:
+            raise SettingsError(f"{name} is {value!r:.40}; expected a finite number that is not negative.")
+    trained = label_matrix(train_labels, "train_labels", labels=labels)
     if trained.shape[1] != labels:
-        raise DataError(f"train_labels has {trained.shape[1]} labels and Y has {labels}; give the Y of training")
+        raise DataError(
+            f"train_labels has {trained.shape[1]:,} labels; expected {labels:,} as in Y. Give the Y of training."
+        )
     rows = max(1, trained.shape[0])
     count = np.bincount(trained.indices, minlength=labels)
     scale = (np.log(rows) - 1.0) * (b + 1.0) ** a
@@ -189,29 +235,8 @@ def _inverse_propensity(train_labels: Any, labels: int, a: float, b: float) -> F
 
 
 def _checked_at(at: Sequence[int]) -> tuple[int, ...]:
-    if not len(at) or any(not isinstance(k, (int, np.integer)) or k < 1 for k in at):
-        raise SettingsError(f"at is {at!r}; give whole numbers of at least 1, e.g. (1, 3, 5)")
-    return tuple(sorted({int(k) for k in at}))
-
-
-def _checked_truth(Y: Any, what: str) -> Any:
-    """CSR with the positive entries of Y alone, sorted."""
-    if not sp.issparse(Y):
-        raise DataError(f"{what} is a {type(Y).__name__}; give a scipy sparse matrix, rows x labels")
-    truth: Any = Y
-    truth = truth.tocsr()
-    if truth.dtype.kind not in "fiub" or not np.isfinite(truth.data).all() or (truth.data < 0).any():
-        raise DataError(f"{what} must hold finite numbers that are not negative: the relevance of each label")
-    truth = truth.astype(np.float64)  # a copy: bool has no minus, small unsigned numbers wrap
-    if not truth.has_canonical_format or not truth.data.all():
-        truth.sum_duplicates()
-        truth.eliminate_zeros()
-    return truth
-
-
-def _triangle(weight: Floats) -> Floats:
-    """Return a matrix whose column k holds the first k + 1 weights: a product gives every prefix at once."""
-    return np.triu(np.repeat(weight[:, None], len(weight), axis=1))
+    found = list(at) if isinstance(at, (list, tuple, set, frozenset, range, np.ndarray)) and len(at) < 2**16 else []
+    return tuple(sorted({positive(k, "at") for k in found} or {positive(at, "at")}))
 
 
 def _ratio(part: Any, whole: Any) -> Any:

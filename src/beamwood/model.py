@@ -17,7 +17,7 @@ from beamwood.errors import DataError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach
 from beamwood.hits import checked_text
 from beamwood.inputs.arguments import cores, positive
-from beamwood.inputs.rows import as_csr
+from beamwood.inputs.matrices import as_csr
 from beamwood.inputs.text import FittedText
 from beamwood.metrics import evaluate
 from beamwood.ranker import Ranker

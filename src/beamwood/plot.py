@@ -25,7 +25,7 @@ except ImportError as error:
 
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import positive
-from beamwood.inputs.rows import as_csr
+from beamwood.inputs.matrices import as_csr
 from beamwood.metrics import evaluate
 from beamwood.training.report import Report
 

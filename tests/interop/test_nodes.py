@@ -56,8 +56,8 @@ def test_labels_are_the_nodes_without_children_by_default() -> None:
         ([-1, 0, 5], "Node 2 has parent 5"),
         ([-1, 2, 1], "Node 1 is its own ancestor"),
         ([-2, 0, 0], "Node 0 has parent -2"),
-        ([-1, 0], "one integer a column"),
-        ([-1.0, 0.0, 0.0], "one integer a column"),
+        ([-1, 0], "one integer per node"),
+        ([-1.0, 0.0, 0.0], "one integer per node"),
     ],
 )
 def test_a_parent_list_that_is_no_tree_is_refused(parent: list[Any], message: str) -> None:

@@ -259,16 +259,16 @@ def both(rows=6, features=5, labels=4):
         (lambda X, Y: (X, sp.csr_matrix(Y.shape)), "Y is empty"),
         (lambda X, Y: (X[:0], Y[:0]), "X has no rows"),
         (lambda X, Y: (X[:3], Y), "X has 3 rows and Y has 6"),
-        (lambda X, Y: (X, -Y), "is negative"),
-        (lambda X, Y: (sp.csr_matrix((6, 0)), Y), "no feature columns"),
-        (lambda X, Y: (X, sp.csr_matrix((6, 0))), "no label columns"),
+        (lambda X, Y: (X, -Y), "expected 0 or more"),
+        (lambda X, Y: (sp.csr_matrix((6, 0)), Y), "X has no columns"),
+        (lambda X, Y: (X, sp.csr_matrix((6, 0))), "Y has no columns"),
         (lambda X, Y: (X * np.nan, Y), "finite"),
         (lambda X, Y: (X * np.inf, Y), "finite"),
-        (lambda X, Y: (X.astype(np.float64) * 1e39, Y), "finite"),
+        (lambda X, Y: (X.astype(np.float64) * 1e39, Y), "float32 can hold"),
         (lambda X, Y: (X, Y * np.nan), "finite"),
         (lambda X, Y: (X.astype(np.complex64), Y), "dtype complex64"),
-        (lambda X, Y: (np.array([["a"]]), Y), "dtype"),
-        (lambda X, Y: (X.toarray()[0], Y), "1 dimensions"),
+        (lambda X, Y: (np.array([["a"]]), Y), "texts; expected"),
+        (lambda X, Y: (X.toarray()[0], Y), "1 dimension; expected 2"),
     ],
 )
 def test_data_that_cannot_be_trained_on_is_refused(change, message):
@@ -281,10 +281,10 @@ def test_data_that_cannot_be_trained_on_is_refused(change, message):
     [
         ({"row_weights": [1.0]}, "row_weights has shape"),
         ({"row_weights": [-1.0] * 6}, "row_weights"),
-        ({"row_weights": [0.0] * 6}, "weight 0"),
+        ({"row_weights": [0.0] * 6}, "0 for every row"),
         ({"row_weights": ["a"] * 6}, "dtype"),
         ({"label_features": np.ones((3, 2))}, "label_features has 3 rows"),
-        ({"negatives_matrix": np.ones((6, 3)), "negatives": "user"}, "negatives_matrix is"),
+        ({"negatives_matrix": np.ones((6, 3)), "negatives": "user"}, "negatives_matrix has the shape"),
     ],
 )
 def test_extras_that_do_not_fit_are_refused(change, message):
@@ -295,8 +295,8 @@ def test_extras_that_do_not_fit_are_refused(change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"threads": 0}, "threads=0"),
-        ({"threads": 1.5}, "threads=1.5"),
+        ({"threads": 0}, "threads is 0"),
+        ({"threads": 1.5}, "threads is 1.5"),
         ({"seed": -1}, "seed=-1"),
         ({"seed": "x"}, "seed='x'"),
         ({"negatives": "user"}, "pass negatives_matrix"),

@@ -1,4 +1,4 @@
-"""arguments.py — what a caller gave for a number in, a whole number out; or an error that says what is expected."""
+"""arguments.py — what a caller gave for a number or a text in, one that can be used out; or an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def positive(value: Any, name: str) -> int:
     """A whole number from 1 on that the core can count with."""
     if type(value) is int and 1 <= value <= MOST:
         return value
-    wrong = SettingsError(f"{name}={value!r}. A whole number from 1 to {MOST:,} is wanted.")
+    wrong = SettingsError(f"{name} is {value!r:.80}; expected a whole number from 1 to {MOST:,}.")
     try:
         number = operator.index(value)
     except TypeError:
@@ -36,5 +36,5 @@ def workers(threads: int | None) -> int:
     if threads is None:
         return cores()
     if positive(threads, "threads") > MOST_WORKERS:
-        raise SettingsError(f"threads={threads}. At most {MOST_WORKERS:,}, or None for all cores, is wanted.")
+        raise SettingsError(f"threads is {threads}; expected at most {MOST_WORKERS:,}, or None for all cores.")
     return int(threads)

@@ -19,8 +19,8 @@ import scipy.sparse as sp
 from beamwood import _core
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.label_table import LabelTable
+from beamwood.inputs.matrices import as_csr
 from beamwood.inputs.records import Records, iter_records, read_records
-from beamwood.inputs.rows import as_csr
 from beamwood.inputs.sources import Source, blocks, format_of, name_of, opened
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from beamwood.errors import DataError
 from beamwood.inputs.arguments import cores
-from beamwood.inputs.rows import is_sparse
+from beamwood.inputs.matrices import is_sparse
 from beamwood.inputs.text import FittedText
 from beamwood.storage.activations import Activation
 from beamwood.storage.build import Sections, TreeSize, build_tree

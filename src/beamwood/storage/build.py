@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.errors import DataError, FormatError
-from beamwood.inputs.rows import as_csr, as_float32, is_sparse
+from beamwood.inputs.matrices import as_float32, columns_as_csr, is_sparse
 from beamwood.storage.layers import Layer
 
 Array = npt.NDArray[Any]
@@ -95,7 +95,7 @@ def checked_columns(layer: Layer, features: int, what: str) -> Any:
         )
     if layer.weights.shape[1] == 0:
         raise DataError(f"{what} has no nodes. Leave the layer out.")
-    by_node = as_csr(layer.weights.T, features, f"The weights of {what}")
+    by_node = columns_as_csr(layer.weights, f"The weights of {what}")
     return sp.csc_array((by_node.data, by_node.indices, by_node.indptr), shape=by_node.shape[::-1])
 
 

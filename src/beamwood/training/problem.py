@@ -12,6 +12,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood.errors import DataError
+from beamwood.inputs.label_matrix import LabelsLike, label_matrix
+from beamwood.inputs.matrices import MatrixLike, as_csr, as_float32, as_numbers, check_dimensions
 
 _UNIT = 1e-3  # a row whose length is this near to one has length one
 
@@ -73,92 +75,58 @@ class Problem:
 
 
 def checked_problem(
-    X: Any, Y: Any, *, row_weights: Any = None, negatives_matrix: Any = None, label_features: Any = None
+    X: MatrixLike,
+    Y: LabelsLike,
+    *,
+    row_weights: Any = None,
+    negatives_matrix: LabelsLike | None = None,
+    label_features: MatrixLike | None = None,
 ) -> Problem:
     """Checks all that a training needs of its data; leaves out rows that teach nothing and says how many."""
-    X = checked_matrix(X, "X")
-    Y = checked_matrix(Y, "Y")
-    _need(
-        X.shape[0] == Y.shape[0],
-        f"X has {X.shape[0]} rows and Y has {Y.shape[0]}: give one row of Y a row of X",
-    )
-    _need(X.shape[0] > 0, "X has no rows: give at least one row with a label")
-    _need(X.shape[1] > 0, "X has no feature columns: give at least one feature")
-    _need(Y.shape[1] > 0, "Y has no label columns: give at least one label")
-    if Y.nnz and Y.data.min() < 0:
-        row, label = _position(Y, int(np.argmin(Y.data)))
-        raise DataError(
-            f"Y[{row}, {label}] = {Y.data.min():g} is negative: values of Y say how much a label matters, "
-            "so leave out labels that do not apply"
-        )
-    _need(Y.nnz > 0, "Y is empty, no row has a label: there is nothing to learn; check how Y was made")
-    weights = _checked_row_weights(row_weights, X.shape[0])
+    features, relevance = _features(X, "X"), label_matrix(Y, "Y")
+    found, (rows, labels) = features.shape[0], relevance.shape
+    _need(found == rows, f"X has {found:,} rows and Y has {rows:,}; expected one row of Y per row of X")
+    _need(rows > 0, "X has no rows; expected at least one row with a label")
+    _need(features.shape[1] > 0, "X has no columns; expected at least one feature")
+    _need(labels > 0, "Y has no columns; expected at least one label")
+    _need(relevance.nnz > 0, "Y is empty, no row has a label; expected something to learn. Check how Y was made")
     negatives = None
     if negatives_matrix is not None:
-        negatives = checked_matrix(negatives_matrix, "negatives_matrix")
+        negatives = label_matrix(negatives_matrix, "negatives_matrix", labels=labels)
         _need(
-            negatives.shape == Y.shape,
-            f"negatives_matrix is {negatives.shape}, Y is {Y.shape}: give the same shape",
+            negatives.shape == (rows, labels),
+            f"negatives_matrix has the shape {negatives.shape} and Y {(rows, labels)}; expected the same shape",
         )
+        negatives = sp.csr_matrix(negatives)
+    described = None
     if label_features is not None:
-        label_features = checked_matrix(label_features, "label_features")
-        _need(
-            label_features.shape[0] == Y.shape[1],
-            f"label_features has {label_features.shape[0]} rows, Y {Y.shape[1]} labels: give one row a label",
-        )
-    return _only_teaching_rows(Problem(X, Y, weights, negatives, label_features))
+        described = _features(label_features, "label_features")
+        found = described.shape[0]
+        _need(found == labels, f"label_features has {found:,} rows for {labels:,} labels; expected one row per label")
+    weights = _checked_row_weights(row_weights, rows)
+    return _only_teaching_rows(Problem(features, sp.csr_matrix(relevance), weights, negatives, described))
 
 
-def checked_matrix(matrix: Any, name: str) -> Any:
-    """Any two-dimensional real matrix as canonical CSR float32; the caller's matrix is never changed."""
-    if not sp.issparse(matrix):
-        matrix = np.asarray(matrix)
-        _need(matrix.ndim == 2, f"{name} has {matrix.ndim} dimensions: give a matrix with one row an example")
-    kind = np.dtype(matrix.dtype).kind
-    _need(kind in "biuf", f"{name} has dtype {matrix.dtype}: give real numbers (bool, int or float)")
-    given = matrix
-    with np.errstate(over="ignore"):
-        matrix = sp.csr_matrix(matrix, dtype=np.float32)
-    if not np.isfinite(matrix.data).all():
-        at = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
-        row, column = _position(matrix, at)
-        raise DataError(f"{name}[{row}, {column}] = {matrix.data[at]}: give finite numbers within float32's range")
-    if not matrix.has_canonical_format or (matrix.data == 0).any():
-        matrix = matrix.copy() if matrix is given or np.shares_memory(matrix.data, _data_of(given)) else matrix
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-    _need(
-        matrix.nnz < 2**31 or matrix.shape[1] < 2**31,
-        f"{name} has 2^31 columns or more: renumber its columns",
-    )
-    return matrix
-
-
-def _data_of(given: Any) -> npt.NDArray[Any]:
-    return np.asarray(given.data) if sp.issparse(given) and hasattr(given, "data") else np.empty(0)
-
-
-def _position(matrix: Any, at: int) -> tuple[int, int]:
-    return int(np.searchsorted(matrix.indptr, at, side="right")) - 1, int(matrix.indices[at])
+def _features(matrix: Any, what: str) -> Any:
+    check_dimensions(matrix, what, "Give one row per example.")
+    return sp.csr_matrix(as_csr(matrix, None, what, zeros=False))
 
 
 def _need(holds: bool, otherwise: str) -> None:
     if not holds:
-        raise DataError(otherwise)
+        raise DataError(otherwise + ".")
 
 
 def _checked_row_weights(row_weights: Any, rows: int) -> npt.NDArray[np.float32] | None:
     if row_weights is None:
         return None
-    weights = np.asarray(row_weights)
-    _need(
-        weights.shape == (rows,),
-        f"row_weights has shape {weights.shape}: give {rows} numbers, one a row of X",
-    )
-    _need(weights.dtype.kind in "biuf", f"row_weights has dtype {weights.dtype}: give real numbers")
-    weights = weights.astype(np.float32)
+    weights = as_float32(as_numbers(row_weights, rows, "row_weights", "row of X"), "row_weights")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    _need(bad.size == 0, f"row_weights[{bad[:1]}] is negative or not finite: give numbers of 0 or more")
+    if bad.size:
+        raise DataError(
+            f"row_weights has {weights[bad[0]]} for row {bad[0]}; expected finite numbers of 0 or more. "
+            "Give 0 to leave a row out."
+        )
     return weights
 
 
@@ -170,7 +138,7 @@ def _only_teaching_rows(problem: Problem) -> Problem:
         warnings.warn(f"{int((~labelled).sum())} rows have no label and are left out of training", stacklevel=4)
     if keep.all():
         return problem
-    _need(bool(keep.any()), "every row with a label has weight 0: give some rows a weight above 0")
+    _need(bool(keep.any()), "row_weights has 0 for every row with a label; expected some weights above 0")
     at = np.flatnonzero(keep)
     return Problem(
         problem.X[at],

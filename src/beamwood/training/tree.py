@@ -11,14 +11,15 @@ import numpy.typing as npt
 
 from beamwood import _core
 from beamwood.errors import DataError, SettingsError
-from beamwood.training.label_vectors import Rows, native_rows
+from beamwood.training.label_vectors import CsrArrays, native_rows
+from beamwood.training.settings import TREES
 
 Ints = npt.NDArray[np.int64]
 # One layer: the parent of each node in the layer above (never falling), and the label of each leaf, -1 for
 # inner nodes; None instead of an array when the layer has no leaf.
 TreeLayer = tuple[Ints, "Ints | None"]
 
-KINDS = ("balanced", "unbalanced", "random", "huffman", "given")
+KINDS = (*TREES, "given")
 
 
 def grow(
@@ -127,7 +128,7 @@ def _merged(order: Ints, clusters: int, branching: int) -> list[TreeLayer]:
 class _Splitter(NamedTuple):
     """Splits all clusters of one level by k-means; the level is a part of the seed."""
 
-    rows: Rows
+    rows: CsrArrays
     branching: int
     seed: int
     threads: int

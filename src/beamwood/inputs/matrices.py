@@ -1,0 +1,134 @@
+"""matrices.py — whatever holds numbers in, canonical float32 CSR out; every public function comes through here.
+
+The law: structure first (structure.py), then the conversion, then the values. A matrix that leaves this module is
+two-dimensional, its ids rise without doubles, its values are finite, and the caller's arrays are as they were.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Union
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from beamwood.errors import DataError
+from beamwood.inputs.structure import as_real, check_real, valid_csr, valid_transposed
+
+Array = npt.NDArray[Any]
+SparseMatrix = Union["sp.spmatrix", "sp.sparray"]  # any scipy format, matrix or array
+MatrixLike = SparseMatrix | npt.ArrayLike  # or what numpy makes an array of
+
+_MOST_COLUMNS = 2**31 - 1
+_SEQUENCES = (list, tuple, np.ndarray, memoryview)
+
+
+def is_sparse(matrix: object) -> bool:
+    """Whether it is a scipy sparse matrix or array of any kind."""
+    return bool(sp.issparse(matrix))
+
+
+def as_float32(values: Array, what: str) -> npt.NDArray[np.float32]:
+    """Real numbers as float32; refuses complex and object arrays and values that float32 cannot hold."""
+    return as_real(values, what, np.dtype(np.float32))
+
+
+def as_csr(matrix: Any, columns: int | None, what: str, *, zeros: bool = True) -> Any:
+    """A two-dimensional canonical float32 CSR array: ids rising, no doubles, finite. One dimension means one row.
+
+    columns: how many there must be; None: any number. zeros=False leaves stored zeros out.
+    """
+    csr = valid_csr(matrix if is_sparse(matrix) else _from_dense(matrix, what), what, np.dtype(np.float32))
+    return _canonical(csr, columns, what, zeros)
+
+
+def columns_as_csr(matrix: Any, what: str) -> Any:
+    """The columns of a scipy matrix as the rows of a canonical CSR array; CSC shares its arrays."""
+    return _canonical(valid_transposed(matrix, what, np.dtype(np.float32)), None, what, True)
+
+
+def _canonical(csr: Any, columns: int | None, what: str, zeros: bool) -> Any:
+    if columns is not None and csr.shape[1] != columns:
+        raise DataError(
+            f"{what} has {csr.shape[1]:,} columns; expected {columns:,}, the features of the model. "
+            "Make it with the vectorizer that the model was trained with."
+        )
+    if csr.shape[1] > _MOST_COLUMNS:
+        raise DataError(
+            f"{what} has {csr.shape[1]:,} columns; expected at most {_MOST_COLUMNS:,}. Number its columns from 0 on."
+        )
+    keep = zeros or bool(csr.data.all())
+    if not keep or not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+        if not zeros:
+            csr.eliminate_zeros()
+    check_finite(csr, what)
+    return csr
+
+
+def check_dimensions(matrix: Any, what: str, advice: str) -> None:
+    """Refuses what has not two dimensions, where one row could not be meant."""
+    found = getattr(matrix, "ndim", 2)
+    if found != 2:
+        raise DataError(f"{what} has {found} dimension{'s' * (found != 1)}; expected 2. {advice}")
+
+
+def as_numbers(values: Any, count: int, what: str, per: str) -> Array:
+    """A list of real numbers as an array, one for each of something."""
+    try:
+        found = np.asarray(values)
+    except Exception:  # whatever a foreign object raises
+        found = np.empty(0, object)
+    if found.shape != (count,) or found.dtype.kind not in "buif":
+        shape = f"shape {found.shape} and dtype {found.dtype}"
+        raise DataError(f"{what} has {shape}; expected {count:,} real numbers. Give one per {per}.")
+    return found
+
+
+def check_finite(csr: Any, what: str) -> None:
+    """No NaN, no infinity; names the first place."""
+    bad = np.flatnonzero(~np.isfinite(csr.data))
+    if len(bad):
+        row = int(np.searchsorted(csr.indptr, bad[0], side="right")) - 1
+        raise DataError(
+            f"{what} has {csr.data[bad[0]]} in row {row}, column {csr.indices[bad[0]]}; expected finite numbers. "
+            "Look for a division by zero or an overflow where it was made."
+        )
+
+
+def dense_array(given: Any, what: str) -> Array:
+    """Lists of numbers, arrays, tables of other libraries as an array of real numbers, of whatever dimensions."""
+    if not isinstance(given, _SEQUENCES) and not hasattr(given, "__array__"):
+        raise _no_matrix(given, what, f"a {type(given).__name__}")
+    if isinstance(given, np.ma.MaskedArray):
+        raise DataError(f"{what} is a masked array; expected every value. Fill the gaps, for example with .filled(0).")
+    try:
+        dense = np.asarray(given)
+    except MemoryError:
+        raise
+    except Exception:  # whatever a foreign object raises
+        raise _no_matrix(given, what, f"a {type(given).__name__} of rows that differ in length or kind") from None
+    if dense.dtype.kind in "OSU":
+        texts = dense.dtype.kind == "U" or (dense.size and isinstance(dense.flat[0], str))
+        found = "texts" if texts else f"objects (dtype {dense.dtype})"
+        raise _no_matrix(given, what, f"a {type(given).__name__} of {found}")
+    check_real(dense.dtype, what)
+    return dense
+
+
+def _from_dense(given: Any, what: str) -> Any:
+    dense = dense_array(given, what)
+    if dense.ndim not in (1, 2):
+        raise DataError(
+            f"{what} has {dense.ndim} dimensions; expected 2. Give one row per query, for example "
+            f"{what}.reshape(len({what}), -1)."
+        )
+    return sp.csr_array(np.atleast_2d(as_float32(np.ascontiguousarray(dense), what)))
+
+
+def _no_matrix(given: Any, what: str, found: str) -> DataError:
+    advice = " Texts go to search_many and train_text." if "texts" in found or isinstance(given, str) else ""
+    return DataError(
+        f"{what} is {found}; expected a scipy sparse matrix or a real array with one row per query.{advice}"
+    )
