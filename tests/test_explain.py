@@ -138,7 +138,7 @@ def test_what_cannot_be_explained_is_said(shop: bw.Model) -> None:
         small_model().explain(small_queries(2), 0)
     with pytest.raises(bw.SettingsError, match="no words"):
         small_model().explain("wool", 0)
-    with pytest.raises(bw.SettingsError, match="beam=0"):
+    with pytest.raises(bw.SettingsError, match="beam is 0"):
         shop.explain("wool", "w1", beam=0)
     with pytest.raises(bw.SettingsError, match="words"):
         shop.explain("wool", "w1", words=-1)
