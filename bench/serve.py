@@ -81,7 +81,7 @@ class OneConnection:
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        head = f"POST /v1/search HTTP/1.1\r\nhost: bench\r\ncontent-length: {len(BODY)}\r\n\r\n"
+        head = f"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(BODY)}\r\n\r\n"
         self.request = head.encode() + BODY
 
     def ask(self) -> bytes:

@@ -122,7 +122,8 @@ public:
       : reader_(reader), owners_{prices, counts, lines}, prices_(nb::cast<Prices&>(prices)),
         counts_(nb::cast<SearchCounts&>(counts)), lines_(nb::cast<LogLines&>(lines)), prefix_(std::move(prefix)) {}
 
-  std::string head; // lines that every answer has
+  std::string head;               // lines that every answer has
+  std::vector<std::string> hosts; // that requests may name, in lower case; all if there are none
 
   // A model in the place of the one of that name; the first one that was given answers when none is named.
   // parts: forest, vectorizer, keys, names, matcher, isa, bound; nothing if it knows no words.
@@ -156,6 +157,8 @@ public:
     const auto asked = posted ? reader_.read(body) : reader_.read_query(query);
     Model* const model = asked ? find_model(asked->model) : nullptr;
     if (!model || !model->forest) return std::nullopt;
+    const Headers found = read(headers);
+    if (!found.plain) return std::nullopt;
     const std::size_t kind = model->kinds[std::bit_width(asked->beam)];
     if (prices_.of(kind) >= Prices::is_short) return std::nullopt;
     content_ = model->begin;
@@ -166,7 +169,7 @@ public:
     content_ += ",\"engine_us\":";
     put_fixed(static_cast<double>(engine) / 1e3, 1, content_);
     content_ += ",\"queue_us\":0.0}";
-    const std::string id = id_of(given_id(headers));
+    const std::string id = id_of(found.id);
     put_answer(id);
     const std::uint64_t total = nanoseconds_since(begun);
     counts_.add(0, engine, total, asked->beam, 1);
@@ -220,13 +223,33 @@ private:
     return true;
   }
 
-  static std::optional<std::string_view> given_id(const nb::list& headers) {
-    std::optional<std::string_view> found;
+  struct Headers {
+    std::optional<std::string_view> id;
+    bool plain = false; // one Host, and one of ours; none of those that must not come twice does
+  };
+
+  Headers read(const nb::list& headers) const {
+    Headers found;
+    int named = 0, tokens = 0;
+    bool ours = false, encoded = false;
     for (nb::handle header : headers) {
       const nb::tuple pair = nb::cast<nb::tuple>(header);
-      if (bytes_of(pair[0]) == "x-request-id") found = bytes_of(pair[1]);
+      const std::string_view name = bytes_of(pair[0]);
+      if (name == "x-request-id") found.id = bytes_of(pair[1]);
+      if (name == "host") ++named, ours = hosts.empty() || is_ours(bytes_of(pair[1]));
+      tokens += name == "authorization";
+      encoded |= name == "transfer-encoding";
     }
+    found.plain = named == 1 && ours && tokens <= 1 && !encoded;
     return found;
+  }
+
+  bool is_ours(std::string_view host) const {
+    return std::ranges::any_of(hosts, [&](const std::string& name) {
+      if (!host.starts_with(name)) return false;
+      const std::string_view port = host.substr(name.size());
+      return port.empty() || (port[0] == ':' && port.find_first_not_of("0123456789", 1) == port.npos);
+    });
   }
 
   void put_answer(std::string_view id) {
@@ -284,6 +307,7 @@ void bind_serving(nb::module_& m) {
       .def(nb::init<QuestionReader, nb::object, nb::object, nb::object, std::string>(), nb::arg("reader"),
            nb::arg("prices"), nb::arg("counts"), nb::arg("lines"), nb::arg("prefix"))
       .def_rw("head", &ShortSearches::head)
+      .def_rw("hosts", &ShortSearches::hosts)
       .def("put", &ShortSearches::put, nb::arg("name"), nb::arg("parts"), nb::arg("begin"), nb::arg("kinds"))
       .def(
           "id_of",

@@ -50,7 +50,7 @@ class Wire:
         if self.streams is None:
             self.streams = await asyncio.open_connection("127.0.0.1", self.port)
         reader, writer = self.streams
-        head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n{token}\r\n"
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n{token}\r\n"
         writer.write(head.encode() + body)
         try:
             lines = (await reader.readuntil(b"\r\n\r\n")).lower()
@@ -379,7 +379,7 @@ SLOW_BODY = b'{"text": "wool socks"}'
 async def creep(port: int, number: int, ends: float) -> str:
     """A client that sends byte by byte: every other one in the head, the rest in the body. What became of it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    head = b"POST /v1/search HTTP/1.1\r\nhost: x\r\ncontent-length: 22\r\n"
+    head = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 22\r\n"
     sent = head if number % 2 else head + b"\r\n" + SLOW_BODY
     answer = asyncio.ensure_future(reader.read(12))
     try:

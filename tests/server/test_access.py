@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.serving import BEARER, TOKEN, Running
@@ -63,3 +66,67 @@ def test_a_missing_extra_is_named_with_its_pip_line(folder: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 1
     assert ran.stderr == "error: serve needs uvloop; install the extra: pip install 'beamwood[serve]'\n"
+
+
+# --- the head of a request -------------------------------------------------------------------------------------------
+
+SEARCH = b"GET /v1/search?q=wool HTTP/1.1"
+
+
+def answer_to(server: Running, head: bytes, body: bytes = b"") -> tuple[int, dict[str, Any]]:
+    """Status and body of the answer to these very bytes."""
+    with socket.create_connection((server.host, server.port), 20) as client:
+        client.sendall(head + b"\r\n\r\n" + body)
+        with client.makefile("rb") as stream:
+            status = int(stream.readline().split()[1])
+            headers = dict(line.strip().lower().split(b": ", 1) for line in iter(stream.readline, b"\r\n"))
+            return status, json.loads(stream.read(int(headers[b"content-length"])))
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8000"])
+def test_a_server_of_this_machine_answers_to_its_names(server: Running, host: str) -> None:
+    for _ in range(2):
+        assert answer_to(server, SEARCH + f"\r\nhost: {host}".encode())[0] == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "localhostx", "[::2]", "localhost:1:2", ""])
+@pytest.mark.parametrize("head", [SEARCH, b"GET /healthz HTTP/1.1", b"GET / HTTP/1.1", b"POST /v1/search HTTP/1.1"])
+def test_other_sites_cannot_ask_it_under_their_own_name(server: Running, head: bytes, host: str) -> None:
+    for _ in range(30):  # until searches are known to be short
+        server.json("GET", "/v1/search?q=wool")
+    status, body = answer_to(server, head + f"\r\nhost: {host}".encode())
+    assert (status, body["error"]["code"]) == (403, "host-not-allowed")
+    assert "--allow-host" in body["error"]["message"]
+
+
+def test_more_hosts_are_answered_to_where_they_are_allowed(folder: Path) -> None:
+    for words, allowed in (
+        (("--allow-host", "Shop.example"), {"shop.example", "localhost"}),
+        (("--allow-host", "*"), {"shop.example", "localhost", "evil.example"}),
+        (("--token-file", folder / "token"), {"shop.example", "localhost", "evil.example"}),
+    ):
+        with Running(folder / "shop.bw", *words) as server:
+            for host in ("shop.example", "localhost", "evil.example"):
+                head = SEARCH + f"\r\nauthorization: Bearer {TOKEN}\r\nhost: {host}:80".encode()
+                assert answer_to(server, head)[0] == (200 if host in allowed else 403), (words, host)
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (SEARCH, 400),
+        (SEARCH + b"\r\nhost: localhost\r\nhost: localhost", 400),
+        (SEARCH + b"\r\nhost: localhost\r\nauthorization: Bearer a\r\nauthorization: Bearer b", 400),
+        (b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: gzip, chunked", 501),
+        (b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\ntransfer-encoding: gzip", None),
+        (b"GET /v1/search?q=wool HTTP/2.0\r\nhost: localhost", 505),
+        (b"GET /v1/search?q=wool HTTP/1.0", 200),
+    ],
+)
+def test_heads_that_can_be_read_in_two_ways_are_refused(server: Running, head: bytes, status: int | None) -> None:
+    for _ in range(30):
+        server.json("GET", "/v1/search?q=wool")
+    chunked = b"10\r\n" + b'{"text": "wool"}' + b"\r\n0\r\n\r\n" if b"chunked" in head else b""
+    found, body = answer_to(server, head, chunked)
+    assert found == status if status is not None else 400 <= found < 600
+    assert ("error" in body) == (found != 200)

@@ -65,7 +65,7 @@ def test_requests_sent_ahead_are_all_answered_in_order_in_bounded_memory(server:
 def test_bodies_sent_ahead_in_any_pieces_are_answered_as_one_by_one(server: Running, gap: int) -> None:
     questions = [json.dumps({"text": "wool " * (1 + number % 400)}).encode() for number in range(60)]
     sent = b"".join(
-        b"POST /v1/search HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n%b\r\n"
+        b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n%b\r\n"
         % (len(q), b"connection: close\r\n" * last)
         + q
         for q, last in ((q, number == 59) for number, q in enumerate(questions))
@@ -89,7 +89,9 @@ def test_an_answer_that_no_one_reads_is_not_kept_for_ever(tmp_path: Path) -> Non
     with Running(tmp_path / "long.bw", "--read-timeout-ms", "500") as server, socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect((server.host, server.port))
-        client.sendall(b"POST /v1/search HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(question) + question)
+        client.sendall(
+            b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(question) + question
+        )
         assert client.recv(15) == b"HTTP/1.1 200 OK"
         wait_for(lambda: counted(server, "beamwood_connections") == 1)  # the one that asks for the metrics
         assert len(received(client)) < 4 << 20  # what the system had taken; the rest of 9 MB is gone
@@ -102,7 +104,7 @@ def test_an_answer_that_no_one_reads_is_not_kept_for_ever(tmp_path: Path) -> Non
         (431, [b"GET / HTTP/1.1\r\n" + FILLER * 1300 + b"\r\n"]),  # 69 KB, in one piece
         (431, [b"GET / HTTP/1.1\r\n"] + [FILLER * 100] * 13 + [b"\r\n"]),  # the same in several
         (408, [b"GET /v1/models HTTP/1.1\r\nhost:"]),
-        (408, [b"POST /v1/search HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{"]),
+        (408, [b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{"]),
     ],
 )
 def test_what_is_refused_below_the_application_is_counted_and_logged_once(

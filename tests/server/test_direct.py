@@ -97,7 +97,7 @@ class Talk:
 
     def send(self, head: bytes, body: bytes = b"") -> None:
         length = b"content-length: %d\r\n" % len(body) if body else b""
-        self.socket.sendall(head + b"\r\nhost: x\r\n" + length + b"\r\n" + body)
+        self.socket.sendall(head + b"\r\nhost: localhost\r\n" + length + b"\r\n" + body)
 
     def read(self) -> tuple[bytes, list[bytes], Any]:
         """Status, names of the headers, and the body without its times."""
@@ -142,7 +142,7 @@ def test_requests_in_pieces_and_in_a_row_are_answered_in_order(server: Running) 
     with Talk(server) as talk:
         talk.send(POST, BODY)
         alone = talk.read()
-        asked = b"%b\r\nhost: x\r\ncontent-length: %d\r\n\r\n%b"
+        asked = b"%b\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n%b"
         talk.socket.sendall(b"".join(asked % (POST, len(body), body) for body in (BODY, b'{"text": 1}', BODY)))
         first, second, third = talk.read(), talk.read(), talk.read()
         assert first[2] == third[2] == alone[2]

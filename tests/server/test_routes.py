@@ -144,22 +144,22 @@ def test_unknown_things_are_404_and_wrong_methods_405(server: Running) -> None:
 
 def test_large_bodies_are_413_before_they_are_read(server: Running) -> None:
     with socket.create_connection((server.host, server.port), 20) as client:
-        client.sendall(b"POST /v1/search HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n{")
+        client.sendall(b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999\r\n\r\n{")
         assert client.recv(100).startswith(b"HTTP/1.1 413 ")
     chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
     with socket.create_connection((server.host, server.port), 20) as client:
-        client.sendall(b"POST /v1/search HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n" + chunk * 2)
+        client.sendall(b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n" + chunk * 2)
         assert client.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
-        (b"POST /v1/search HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{", b"408"),
+        (b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{", b"408"),
         (b"GET /v1/models HTTP/1.1\r\nhost:", b"408"),
         (b"what is this\r\n\r\n", b"400"),
         (b"GET / HTTP/1.1\r\n" + b"x-filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n" * 2000, b"431"),
-        (b"GET /v1/search?q=\xff HTTP/1.1\r\nhost: x\r\n\r\n", b"4"),
+        (b"GET /v1/search?q=\xff HTTP/1.1\r\nhost: localhost\r\n\r\n", b"4"),
     ],
 )
 def test_slow_long_and_odd_requests_are_ended(server: Running, sent: bytes, status: bytes) -> None:

@@ -1,20 +1,25 @@
-"""serve.py — `beamwood serve`: models in, an HTTP server out, until a signal stops it."""
+"""serve.py — `beamwood serve`: models in, an HTTP server out, until a signal stops it.
+
+Its options are made of the fields of ServeOptions (server/options.py): name, type, default and help stand there once.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
+import inspect
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from beamwood.cli.support import options as o
 from beamwood.cli.support.output import show
 from beamwood.errors import SettingsError
-from beamwood.inputs.arguments import cores
+from beamwood.server.options import MODELS, ServeOptions, name_and_file
 
 _NEEDED = ("uvicorn", "uvloop", "httptools", "orjson")
-_MODELS, _WHERE, _WHO, _LIMITS, _LOG = "Models", "Where", "Who may ask", "Limits", "Log"
+_FIELDS = [made for made in dataclasses.fields(ServeOptions) if made.metadata]  # all but the models
 
 
 def serve(
@@ -24,63 +29,11 @@ def serve(
     name: Annotated[
         list[str] | None,
         typer.Option(
-            "--name", metavar="NAME=MODEL", help="A model and its name; may be given often.", rich_help_panel=_MODELS
+            "--name", metavar="NAME=MODEL", help="A model and its name; may be given often.", rich_help_panel=MODELS
         ),
     ] = None,
-    filter_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter",
-            metavar="NAME=FILE",
-            help="Label keys, one a line, that a request may limit itself to by name.",
-            rich_help_panel=_MODELS,
-        ),
-    ] = None,
-    uri_prefix: Annotated[
-        str, typer.Option(help="What comes before a key in the answers for Annif.", rich_help_panel=_MODELS)
-    ] = "",
-    host: Annotated[str, typer.Option(help="The address to listen at.", rich_help_panel=_WHERE)] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", rich_help_panel=_WHERE)] = 8000,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Processes; one a core if not given. They share the model's memory.", rich_help_panel=_WHERE),
-    ] = None,
-    threads: Annotated[int, typer.Option(help="Engine threads a worker.", rich_help_panel=_WHERE)] = 1,
-    token_file: Annotated[
-        Path | None, typer.Option(help="A file with the token that requests must bring.", rich_help_panel=_WHO)
-    ] = None,
-    open_to_all: Annotated[
-        bool, typer.Option("--open-to-all", help="Listen beyond this machine without a token.", rich_help_panel=_WHO)
-    ] = False,
-    cors: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Let pages of this origin ask; '*' lets all.", rich_help_panel=_WHO),
-    ] = None,
-    page: Annotated[bool, typer.Option(help="Show the search page at /.", rich_help_panel=_WHO)] = True,
-    k: o.K = 10,
-    beam: o.Beam = 10,
-    max_k: Annotated[int, typer.Option(help="The largest k of a request.", rich_help_panel=_LIMITS)] = 1000,
-    max_beam: Annotated[int, typer.Option(help="The widest beam of a request.", rich_help_panel=_LIMITS)] = 1000,
-    max_texts: Annotated[int, typer.Option(help="The most texts of a request.", rich_help_panel=_LIMITS)] = 1000,
-    max_body: Annotated[int, typer.Option(help="The most bytes of a request.", rich_help_panel=_LIMITS)] = 1 << 20,
-    queue: Annotated[int, typer.Option(help="Requests that may wait, a worker.", rich_help_panel=_LIMITS)] = 1024,
-    queue_ms: Annotated[
-        float, typer.Option(help="Turn away (503) what would wait longer.", rich_help_panel=_LIMITS)
-    ] = 50.0,
-    timeout_ms: Annotated[
-        float, typer.Option(help="Turn away (503) what has not begun by then.", rich_help_panel=_LIMITS)
-    ] = 1000.0,
-    read_timeout_ms: Annotated[
-        float, typer.Option(help="Time for a client to send a request.", rich_help_panel=_LIMITS)
-    ] = 10_000.0,
-    drain_s: Annotated[
-        float, typer.Option(help="Time for running requests when told to stop.", rich_help_panel=_LIMITS)
-    ] = 30.0,
-    log: Annotated[str, typer.Option(help="requests, errors or off.", rich_help_panel=_LOG)] = "requests",
-    log_queries: Annotated[
-        bool, typer.Option("--log-queries", help="Write the texts of queries into the log.", rich_help_panel=_LOG)
-    ] = False,
     debug: o.Debug = False,
+    **given: Any,
 ) -> None:
     """Answer over HTTP, with a search page.
 
@@ -91,35 +44,10 @@ def serve(
     missing = [module for module in _NEEDED if importlib.util.find_spec(module) is None]
     if missing:
         raise SettingsError(f"serve needs {', '.join(missing)}; install the extra: pip install 'beamwood[serve]'")
-    from beamwood.server.options import ServeOptions, read_token
     from beamwood.server.process.supervisor import Supervisor
 
-    chosen = ServeOptions(
-        models=_models(model_file, name or []),
-        filters=dict(_pair("--filter", words) for words in filter_ or []),
-        uri_prefix=uri_prefix,
-        host=host,
-        port=port,
-        workers=workers or cores(),
-        threads=threads,
-        token=None if token_file is None else read_token(token_file),
-        open_to_all=open_to_all,
-        cors=tuple(cors or ()),
-        page=page,
-        k=k,
-        beam=beam,
-        max_k=max_k,
-        max_beam=max_beam,
-        max_texts=max_texts,
-        max_body=max_body,
-        queue=queue,
-        queue_ms=queue_ms,
-        timeout_ms=timeout_ms,
-        read_timeout_ms=read_timeout_ms,
-        drain_s=drain_s,
-        log=log,
-        log_queries=log_queries,
-    )
+    values = {made.name: made.metadata.get("read", lambda value: value)(given[made.name]) for made in _FIELDS}
+    chosen = ServeOptions(models=_models(model_file, name or []), **values)
     supervisor = Supervisor(chosen)
     where, at = supervisor.address
     address = f"http://[{where}]:{at}/" if ":" in where else f"http://{where}:{at}/"
@@ -127,16 +55,37 @@ def serve(
     raise typer.Exit(supervisor.run(lambda: show(f"{names}: {address} ({_workers(chosen.workers)}; Ctrl-C stops)")))
 
 
+def _parameter(made: dataclasses.Field[Any], kind: Any) -> inspect.Parameter:
+    """A field as typer reads it."""
+    about = made.metadata
+    flag = "--" + made.name.replace("_", "-")
+    words = about.get("flag", flag)
+    named = [words] if "no-" in words else words.split("/")
+    option = typer.Option(*named, help=about["help"], rich_help_panel=about["panel"], metavar=about.get("metavar"))
+    default = made.default if "type" not in about else [] if about["type"] == list[str] else None
+    annotation = Annotated[about.get("type", kind), option]
+    return inspect.Parameter(made.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _signature() -> inspect.Signature:
+    """That of `serve` with a parameter per field in the place of `given`."""
+    signature, hints = inspect.signature(serve, eval_str=True), get_type_hints(ServeOptions)
+    own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    return signature.replace(parameters=[*own, *(_parameter(made, hints[made.name]) for made in _FIELDS)])
+
+
 def _models(model_file: Path | None, named: list[str]) -> dict[str, Path]:
     """All models by name, the one without a name of its own first."""
     models = {} if model_file is None else {_name_of(model_file): model_file}
     for words in named:
-        name, path = _pair("--name", words)
+        name, path = name_and_file("--name", words)
         if name in models:
-            raise SettingsError(f"two models are named {name!r}; give each a name of its own")
+            raise SettingsError(
+                f"two models are named {name!r}; expected a name for each. Give another with --name NAME=MODEL."
+            )
         models[name] = path
     if not models:
-        raise SettingsError("no model was given; name a file: beamwood serve model.bw")
+        raise SettingsError("no model was given; expected at least one. Name a file: beamwood serve model.bw")
     return models
 
 
@@ -152,8 +101,4 @@ def _name_of(path: Path) -> str:
     )
 
 
-def _pair(option: str, words: str) -> tuple[str, Path]:
-    name, equals, path = words.partition("=")
-    if not (name and equals and path):
-        raise SettingsError(f"{option} {words!r}: NAME=FILE is wanted, for example shop=shop.bw")
-    return name, Path(path)
+serve.__signature__ = _signature()  # type: ignore[attr-defined]

@@ -7,8 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from beamwood.errors import SettingsError
+from beamwood.inputs.arguments import cores
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MODELS_AT_MOST = 64
@@ -16,44 +18,84 @@ WORKERS_AT_MOST = 256
 SHORTEST_TOKEN = 16
 
 
+MODELS, WHERE, WHO, ANSWERS, LIMITS, LOG = "Models", "Where", "Who may ask", "Answers", "Limits", "Log"
+
+
+def _option(help_: str, panel: str, default: Any = None, **more: Any) -> Any:
+    """A field with what the command line shows of it: a sentence, the panel of the help that it stands in.
+
+    more: `flag` and `metavar` where they are not the field's name and type; `type` where the command line takes another
+    one than the field has, `read` what makes the field's value of that; `factory` the default where it is made.
+    """
+    made = {"default_factory": more.pop("factory")} if "factory" in more else {"default": default}
+    return field(**made, metadata={"help": help_, "panel": panel, **more})
+
+
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """A server: its models, where it listens, and what it bears. Times in milliseconds where the name says so."""
+    """A server: its models, where it listens, and what it bears. Times in milliseconds where the name says so.
+
+    Every field but `models` is an option of `beamwood serve`, made of what stands here (cli/serve.py).
+    """
 
     models: Mapping[str, Path]
-    filters: Mapping[str, Path] = field(default_factory=dict)  # name ─▶ a file with label keys, one a line
-    host: str = "127.0.0.1"
-    port: int = 8000
-    workers: int = 1
-    threads: int = 1  # engine threads a worker
-    token: str | None = None
-    open_to_all: bool = False  # listen beyond this machine without a token
-    beam: int = 10
-    k: int = 10
-    max_k: int = 1000
-    max_beam: int = 1000
-    max_texts: int = 1000
-    max_keys: int = 10_000  # of allow and deny in one request
-    max_body: int = 1 << 20
-    queue: int = 1024  # requests that wait in one worker
-    queue_ms: float = 50.0  # a request that would wait longer than this is turned away at once
-    timeout_ms: float = 1000.0  # a request that has not begun by then is turned away
-    read_timeout_ms: float = 10_000.0  # for a client to send what it began
-    keep_alive_s: float = 75.0
-    drain_s: float = 30.0
-    cors: tuple[str, ...] = ()
-    uri_prefix: str = ""  # before the keys of labels in the answers for Annif
-    log: str = "requests"  # requests, errors or off
-    log_queries: bool = False
-    page: bool = True
+    filters: Mapping[str, Path] = _option(
+        "Label keys, one per line, that a request may limit itself to by name.", MODELS, factory=dict, flag="--filter",
+        metavar="NAME=FILE", type=list[str], read=lambda words: dict(name_and_file("--filter", word) for word in words),
+    )  # fmt: skip
+    uri_prefix: str = _option("What comes before a key in the answers for Annif.", MODELS, "")
+    warm: str = _option(
+        "Before it says that it is ready: questions, file (also reads the whole file) or off.", MODELS, "questions",
+    )  # fmt: skip
+    host: str = _option("The address to listen at.", WHERE, "127.0.0.1")
+    port: int = _option("The port; 0 takes a free one.", WHERE, 8000)
+    workers: int = _option(
+        "Processes; one per core if not given. They share the model's memory.", WHERE, factory=cores, type=int | None,
+        read=lambda count: cores() if count is None else count,
+    )  # fmt: skip
+    threads: int = _option("Engine threads per worker.", WHERE, 1)
+    token: str | None = _option(
+        "A file with the token that requests must bring.", WHO, flag="--token-file", type=Path | None,
+        read=lambda path: None if path is None else read_token(path),
+    )  # fmt: skip
+    open_to_all: bool = _option("Listen beyond this machine without a token.", WHO, False)
+    allow_hosts: tuple[str, ...] = _option(
+        "Answer to this host name too; '*' allows all. Without a token, only names of this machine are answered to.",
+        WHO, (), flag="--allow-host",
+        metavar="HOST", type=list[str], read=tuple,
+    )  # fmt: skip
+    cors: tuple[str, ...] = _option(
+        "Let pages of this origin ask; '*' lets all.", WHO, (), metavar="ORIGIN", type=list[str], read=tuple
+    )
+    page: bool = _option("Show the search page at /.", WHO, True, flag="--page/--no-page")
+    k: int = _option("Labels returned for each query.", ANSWERS, 10, flag="--k/-k")
+    beam: int = _option("Nodes kept per layer: more is slower and finds more.", ANSWERS, 10, flag="--beam/-b")
+    max_k: int = _option("The largest k of a request.", LIMITS, 1000)
+    max_beam: int = _option("The widest beam of a request.", LIMITS, 1000)
+    max_texts: int = _option("The most texts of a request.", LIMITS, 1000)
+    max_keys: int = _option("The most label keys of allow, and of deny, in a request.", LIMITS, 10_000)
+    max_body: int = _option("The most bytes of a request.", LIMITS, 1 << 20)
+    queue: int = _option("Requests that may wait, per worker.", LIMITS, 1024)
+    queue_ms: float = _option("Turn away (503) at once what would wait longer.", LIMITS, 50.0)
+    timeout_ms: float = _option("Turn away (503) what has not started by then.", LIMITS, 1000.0)
+    read_timeout_ms: float = _option("Time for a client to send a request.", LIMITS, 10_000.0)
+    keep_alive_s: float = _option("Close a connection on which nothing comes for so long.", LIMITS, 75.0)
+    drain_s: float = _option("Time for running requests when told to stop.", LIMITS, 30.0)
+    log: str = _option("requests, errors or off.", LOG, "requests")
+    log_queries: bool = _option("Write the texts of queries into the log.", LOG, False)
 
     def __post_init__(self) -> None:
         """Refuses what cannot be meant."""
         if not 1 <= len(self.models) <= MODELS_AT_MOST:
-            raise SettingsError(f"{len(self.models)} models were given; 1 to {MODELS_AT_MOST} are wanted")
+            raise SettingsError(
+                f"the server has {len(self.models)} models; expected 1 to {MODELS_AT_MOST}. Start another server."
+            )
         for name in (*self.models, *self.filters):
             if not _NAME.fullmatch(name):
-                raise SettingsError(f"the name {name!r} cannot stand in an address; use letters, digits, '-', '_', '.'")
+                raise SettingsError(
+                    f"the name {name!r} cannot stand in an address; expected letters, digits, '-', '_' and '.', 64 at "
+                    "most. Give another with --name NAME=MODEL."
+                )
         self._check_range("port", self.port, 0, 65535)
         self._check_range("workers", self.workers, 1, WORKERS_AT_MOST)
         self._check_range("threads", self.threads, 1, WORKERS_AT_MOST)
@@ -62,18 +104,44 @@ class ServeOptions:
         for name in ("queue_ms", "timeout_ms", "read_timeout_ms", "keep_alive_s", "drain_s"):
             self._check_range(name, getattr(self, name), 0.001, 1e9)
         if self.k > self.max_k or self.beam > self.max_beam:
-            raise SettingsError("the usual k and beam may not be larger than --max-k and --max-beam")
-        if self.log not in ("requests", "errors", "off"):
-            raise SettingsError(f"log is {self.log!r}; choose requests, errors or off")
+            raise SettingsError(
+                f"--k is {self.k} and --beam is {self.beam}; expected at most --max-k ({self.max_k}) and --max-beam "
+                f"({self.max_beam}). Raise the limits or lower the usual values."
+            )
+        self._check_choice("log", self.log, ("requests", "errors", "off"))
+        self._check_choice("warm", self.warm, ("questions", "file", "off"))
         if not self.is_loopback and self.token is None and not self.open_to_all:
             raise SettingsError(
-                f"{self.host} can be reached from other machines and no token was given; use --token-file, or "
-                "--open-to-all if everyone who can reach it may ask"
+                f"--host is {self.host}, which other machines can reach; expected a token then. Give --token-file, or "
+                "--open-to-all if everyone who can reach it may ask."
             )
+
+    def _check_choice(self, name: str, value: str, choices: tuple[str, ...]) -> None:
+        if value not in choices:
+            raise SettingsError(f"--{name} is {value!r}; expected one of {', '.join(choices)}. Give one of them.")
 
     def _check_range(self, name: str, value: float, least: float, most: float) -> None:
         if not least <= value <= most:
-            raise SettingsError(f"--{name.replace('_', '-')} is {value:,}; {least:,} to {most:,} is wanted")
+            raise SettingsError(f"--{name.replace('_', '-')} is {value:,}; expected {least:,} to {most:,}.")
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The hosts that requests may name, in lower case and without a port; empty where they may name any.
+
+        Pages of any site can send requests to a server of this machine, under a name that they made lead here (DNS
+        rebinding). Where no token keeps them out, the name does.
+        """
+        if "*" in self.allow_hosts:
+            return frozenset()
+        named = {host.lower() for host in self.allow_hosts}
+        if named or (self.is_loopback and self.token is None):
+            named |= {
+                "localhost",
+                "127.0.0.1",
+                "[::1]",
+                f"[{host}]" if ":" in (host := self.host.strip("[]")) else host,
+            }
+        return frozenset(named)
 
     @property
     def is_loopback(self) -> bool:
@@ -92,11 +160,19 @@ def read_token(path: Path) -> str:
         lines = path.read_text(encoding="ascii").split()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
-            f"{path}: the token cannot be read ({error.__class__.__name__}); a text file is wanted"
+            f"{path} cannot be read ({error.__class__.__name__}); expected a text file with one token."
         ) from None
     if len(lines) != 1 or len(lines[0]) < SHORTEST_TOKEN:
         raise SettingsError(
-            f"{path}: one token of at least {SHORTEST_TOKEN} characters is wanted; make one with: "
+            f"{path} has no such token; expected one token of at least {SHORTEST_TOKEN} characters. Make one with: "
             "python3 -c 'import secrets; print(secrets.token_urlsafe())'"
         )
     return lines[0]
+
+
+def name_and_file(option: str, words: str) -> tuple[str, Path]:
+    """A name and a path, as an option of the command line gives them."""
+    name, equals, path = words.partition("=")
+    if not (name and equals and path):
+        raise SettingsError(f"{option} is {words!r}; expected NAME=FILE. For example: {option} shop=shop.bw")
+    return name, Path(path)

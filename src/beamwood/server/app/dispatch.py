@@ -81,7 +81,7 @@ class App:
         self._router = Router(options.page)
         names = {operation for route in ROUTES for operation in route.operations.values()}
         self._handlers: dict[str, Handler] = {name: getattr(handlers, name) for name in names}
-        self._access = Access(options.token, options.cors)
+        self._access = Access(options)
         self.direct = Direct(options, handlers.admission, row, log, self._access)
         self.direct.show(handlers.registry.all())
         self._draining = False
@@ -99,7 +99,7 @@ class App:
         self.row.add("in_flight")
         reply = None
         try:
-            reply = await self._answer(request)
+            reply = await self._answer(request, scope)
             if reply is not None:
                 await self._send(request, reply, send)
         finally:
@@ -110,9 +110,10 @@ class App:
             self.row.answered(route, status)
             self._note(request, route, status)
 
-    async def _answer(self, request: Request) -> Reply | None:  # noqa: PLR0911 (a way out per kind of error)
+    async def _answer(self, request: Request, scope: dict[str, Any]) -> Reply | None:  # noqa: PLR0911 (a way out per kind of error)
         """The reply; None when no one waits for it any more."""
         try:
+            self._access.check_form(scope["http_version"], scope["headers"])
             if request.method == "OPTIONS" and self._options.cors:
                 return self._preflight()
             request.route, request.names = self._router.find(request.path)
