@@ -1,9 +1,18 @@
 // A claim in, a line on a failure out: the whole test harness. A test is TEST(its_claim) { … CHECK(…) … }.
 //
-// Randomness is a Random made from the test's seed; a failure prints the seed, and BEAMWOOD_SEED=n repeats it.
+// CHECK(a == b) prints both values when it fails; CLAIM(condition, text) prints the text. Randomness is a Random made
+// from the test's seed; a failure prints the seed, and BEAMWOOD_SEED=n repeats it.
+//
+// Why not doctest: all that it would add here is the printing of values, thirty lines below, for a header of 7,000
+// lines that every test would have to compile, and it knows nothing of seeds.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <cstdio>
+#include <sstream>
+#include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace check {
@@ -25,10 +34,74 @@ struct Registered {
 inline std::uint64_t seed = 1;
 inline int failures = 0;
 
-inline void expect(bool holds, const char* claim, const char* file, int line) {
+inline void expect(bool holds, const std::string& claim, const char* file, int line) {
   if (holds || ++failures > 20) return; // twenty lines tell the story
-  std::printf("%s:%d: %s does not hold (BEAMWOOD_SEED=%llu)\n", file, line, claim,
+  std::printf("%s:%d: %s does not hold (BEAMWOOD_SEED=%llu)\n", file, line, claim.c_str(),
               static_cast<unsigned long long>(seed));
+}
+
+// A value as text; what cannot be printed is a question mark.
+template <class T> std::string shown(const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return value ? "true" : "false";
+  } else if constexpr (requires(std::ostringstream& out) { out << value; }) {
+    std::ostringstream out;
+    out.precision(17);
+    out << value;
+    return out.str();
+  } else {
+    return "?";
+  }
+}
+
+template <class T>
+concept WholeNumber =
+    std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, char32_t>;
+
+// The left side of a comparison; comparing it gives the outcome with both values.
+template <class L> struct Left {
+  const L& left;
+
+  struct Outcome {
+    bool holds;
+    std::string values;
+    explicit operator bool() const { return holds; }
+  };
+
+// NOLINTBEGIN(bugprone-macro-parentheses): `op` is an operator
+#define BEAMWOOD_COMPARISON(op, compare)                                                                               \
+  template <class R> Outcome operator op(const R& right) const {                                                       \
+    bool holds;                                                                                                        \
+    if constexpr (WholeNumber<L> && WholeNumber<R>) holds = std::compare(left, right);                                 \
+    else holds = static_cast<bool>(left op right);                                                                     \
+    return {holds, holds ? std::string() : shown(left) + " " #op " " + shown(right)};                                  \
+  }
+  BEAMWOOD_COMPARISON(==, cmp_equal)
+  BEAMWOOD_COMPARISON(!=, cmp_not_equal)
+  BEAMWOOD_COMPARISON(<, cmp_less)
+  BEAMWOOD_COMPARISON(<=, cmp_less_equal)
+  BEAMWOOD_COMPARISON(>, cmp_greater)
+  BEAMWOOD_COMPARISON(>=, cmp_greater_equal)
+#undef BEAMWOOD_COMPARISON
+  // NOLINTEND(bugprone-macro-parentheses)
+
+  explicit operator bool() const { return static_cast<bool>(left); }
+};
+
+// `<<` binds closer than a comparison, so it takes the left side only.
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Woverloaded-shift-op-parentheses"
+#endif
+struct Claim {
+  template <class L> Left<L> operator<<(const L& left) const { return {left}; }
+};
+
+// Outcome, Left or, of claims joined by && and ||, a plain bool.
+template <class T> void expect_that(const T& outcome, const char* claim, const char* file, int line) {
+  const bool holds = static_cast<bool>(outcome);
+  std::string text = claim;
+  if constexpr (requires { outcome.values; }) text += " (" + outcome.values + ")";
+  expect(holds, text, file, line);
 }
 
 // SplitMix64: small, seeded, the same everywhere.
@@ -57,4 +130,5 @@ private:
   static void claim();                                                                                                 \
   static const check::Registered registered_##claim{#claim, claim};                                                    \
   static void claim()
-#define CHECK(...) check::expect((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+#define CHECK(...) check::expect_that(check::Claim{} << __VA_ARGS__, #__VA_ARGS__, __FILE__, __LINE__)
+#define CLAIM(condition, text) check::expect((condition), (text), __FILE__, __LINE__)

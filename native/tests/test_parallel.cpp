@@ -46,6 +46,48 @@ TEST(a_call_can_be_interrupted) {
   CHECK(caught);
 }
 
+TEST(a_question_that_throws_waits_for_the_helpers) {
+  std::atomic<bool> helper_started{false}, asked{false};
+  std::atomic<int> inside{0};
+  bool caught = false;
+  const Workers workers{2, [&]() -> bool {
+                          if (!helper_started) return false;
+                          asked = true;
+                          throw std::runtime_error("asked");
+                        }};
+  try {
+    parallel_for(workers, 1000000, [&](std::size_t, unsigned worker) {
+      ++inside;
+      if (worker == 1) {
+        helper_started = true;
+        while (!asked) std::this_thread::yield(); // the caller asks after its own task, or while it waits for this one
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+      --inside;
+    });
+  } catch (const std::runtime_error&) {
+    caught = true;
+  }
+  CHECK(caught);
+  CHECK(inside.load() == 0);
+}
+
+TEST(a_helper_may_fail_while_its_caller_is_stopped) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<bool> asked{false};
+    bool caught = false;
+    try {
+      parallel_for({2, [&] { return asked.exchange(true) || true; }}, 2, [&](std::size_t, unsigned worker) {
+        while (worker == 1 && !asked) std::this_thread::yield();
+        if (worker == 1) throw std::runtime_error("both at once");
+      });
+    } catch (const std::exception&) {
+      caught = true;
+    }
+    CHECK(caught);
+  }
+}
+
 TEST(calls_inside_calls_end) {
   std::atomic<int> inner{0};
   parallel_for(Workers{4}, 20,

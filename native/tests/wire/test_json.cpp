@@ -22,17 +22,15 @@ std::string written(float value) {
   return out;
 }
 
-void claim(bool holds, const char* what) { check::expect(holds, what, __FILE__, __LINE__); }
-
 } // namespace
 
 TEST(json_strings_are_escaped) {
-  claim(written("plain") == "\"plain\"", "plain");
-  claim(written("a\"b\\c") == "\"a\\\"b\\\\c\"", "quotes and backslashes");
-  claim(written(std::string_view("\x00\n\x1f\x7f", 4)) == "\"\\u0000\\u000a\\u001f\x7f\"", "control characters");
-  claim(written("\xc3\xbc\xf0\x9f\x8c\xb2") == "\"\xc3\xbc\xf0\x9f\x8c\xb2\"", "UTF-8 stands for itself");
-  claim(written("\xed\xa0\x80") == "\"\xef\xbf\xbd\"", "a lone surrogate");
-  claim(written("\xff") == "\"\xef\xbf\xbd\"", "no UTF-8");
+  CLAIM(written("plain") == "\"plain\"", "plain");
+  CLAIM(written("a\"b\\c") == "\"a\\\"b\\\\c\"", "quotes and backslashes");
+  CLAIM(written(std::string_view("\x00\n\x1f\x7f", 4)) == "\"\\u0000\\u000a\\u001f\x7f\"", "control characters");
+  CLAIM(written("\xc3\xbc\xf0\x9f\x8c\xb2") == "\"\xc3\xbc\xf0\x9f\x8c\xb2\"", "UTF-8 stands for itself");
+  CLAIM(written("\xed\xa0\x80") == "\"\xef\xbf\xbd\"", "a lone surrogate");
+  CLAIM(written("\xff") == "\"\xef\xbf\xbd\"", "no UTF-8");
 }
 
 TEST(json_of_any_bytes_is_valid_utf8_without_control_characters) {
@@ -45,8 +43,8 @@ TEST(json_of_any_bytes_is_valid_utf8_without_control_characters) {
     while (p < end) {
       const char* const at = p;
       const char32_t c = unicode::decode(p, end);
-      claim(c >= 0x20 && !(c >= 0xD800 && c < 0xE000), "a character of JSON");
-      claim(c != unicode::replacement || std::string_view(at, p) == "\xef\xbf\xbd", "valid UTF-8");
+      CLAIM(c >= 0x20 && !(c >= 0xD800 && c < 0xE000), "a character of JSON");
+      CLAIM(c != unicode::replacement || std::string_view(at, p) == "\xef\xbf\xbd", "valid UTF-8");
     }
   }
 }
@@ -57,12 +55,12 @@ TEST(json_numbers_read_back_as_the_same_bits) {
     const float value = std::bit_cast<float>(static_cast<std::uint32_t>(random.next()));
     const std::string out = written(value);
     if (!std::isfinite(value)) {
-      claim(out == "null", "not finite");
+      CLAIM(out == "null", "not finite");
       continue;
     }
     double read = 0;
     std::from_chars(out.data(), out.data() + out.size(), read);
-    claim(std::bit_cast<std::uint32_t>(static_cast<float>(read)) == std::bit_cast<std::uint32_t>(value),
+    CLAIM(std::bit_cast<std::uint32_t>(static_cast<float>(read)) == std::bit_cast<std::uint32_t>(value),
           "the same bits");
   }
 }

@@ -18,6 +18,7 @@
 
 #include "beamwood/parallel.hpp"
 #include "beamwood/training/cluster.hpp"
+#include "beamwood/training/dice.hpp"
 
 namespace beamwood {
 
@@ -40,12 +41,12 @@ public:
   // Reorders members (ids rising) so that the left_size that belong left come first; ids rise on each side.
   // for_each(n, f) calls f(i) for all i < n, in any order and on any thread.
   template <class ForEach>
-  void halve(const SparseRows& rows, std::span<std::uint32_t> members, std::size_t left_size, Random random,
+  void halve(const SparseRows& rows, std::span<std::uint32_t> members, std::size_t left_size, Dice dice,
              ForEach&& for_each) {
-    seed(rows, members, random);
+    seed(rows, members, dice);
     int rounds = most_rounds;
     if (members.size() > 2 * sample_size) {
-      draw_sample(members, random);
+      draw_sample(members, dice);
       improve(rows, sample_, sample_.size() / 2, rounds, for_each);
       rounds = full_rounds;
     }
@@ -68,19 +69,19 @@ private:
     }
   }
 
-  void draw_sample(std::span<const std::uint32_t> members, Random random) {
+  void draw_sample(std::span<const std::uint32_t> members, Dice dice) {
     sample_.resize(sample_size);
     for (std::size_t i = 0; i < sample_size; ++i) {
       const std::size_t from = i * members.size() / sample_size, to = (i + 1) * members.size() / sample_size;
-      sample_[i] = members[from + random.below(to - from)];
+      sample_[i] = members[from + dice.modulo(to - from)];
     }
   }
 
-  void seed(const SparseRows& rows, std::span<const std::uint32_t> members, Random random) {
+  void seed(const SparseRows& rows, std::span<const std::uint32_t> members, Dice dice) {
     direction_.assign(rows.features, 0.0f);
-    const std::size_t one = members[random.below(members.size())];
+    const std::size_t one = members[dice.modulo(members.size())];
     add_scaled(rows, one, 1.0f, direction_.data());
-    add_scaled(rows, far_from(rows, members, random), -1.0f, direction_.data());
+    add_scaled(rows, far_from(rows, members, dice), -1.0f, direction_.data());
   }
 
   void start(const SparseRows& rows, std::span<const std::uint32_t> members) {
@@ -92,11 +93,11 @@ private:
   }
 
   // The least similar to the first seed of a few members drawn at random.
-  std::size_t far_from(const SparseRows& rows, std::span<const std::uint32_t> members, Random random) const {
-    std::size_t best = members[random.below(members.size())];
+  std::size_t far_from(const SparseRows& rows, std::span<const std::uint32_t> members, Dice dice) const {
+    std::size_t best = members[dice.modulo(members.size())];
     float least = dot(rows, best, direction_.data());
     for (int draw = 1; draw < 8; ++draw) {
-      const std::size_t other = members[random.below(members.size())];
+      const std::size_t other = members[dice.modulo(members.size())];
       const float similar = dot(rows, other, direction_.data());
       if (similar < least) least = similar, best = other;
     }
@@ -194,9 +195,7 @@ private:
   }
 
   // Unique for every stretch that can arise, whatever the order in which they are halved.
-  Random random(const Stretch& s) const noexcept {
-    return Random::keyed(seed_, s.first * (2 * clusters_ + 1) + s.last);
-  }
+  Dice dice(const Stretch& s) const noexcept { return Dice::keyed(seed_, s.first * (2 * clusters_ + 1) + s.last); }
 
   void sort_by_size(const Stretch& s, std::vector<Stretch>& large, std::vector<Stretch>& small) const {
     if (s.last - s.first < 2) return;
@@ -212,14 +211,14 @@ private:
     if (large.size() >= 2 * workers_.threads) {
       parallel_for(workers_, large.size(), [&](std::size_t task, unsigned worker) {
         const Stretch& s = large[task];
-        halvers_[worker].halve(rows_, members(s), left_size(s), random(s), [](std::size_t n, auto&& f) {
+        halvers_[worker].halve(rows_, members(s), left_size(s), dice(s), [](std::size_t n, auto&& f) {
           for (std::size_t i = 0; i < n; ++i) f(i);
         });
       });
       return;
     }
     for (const Stretch& s : large)
-      halvers_[0].halve(rows_, members(s), left_size(s), random(s), [&](std::size_t n, auto&& f) {
+      halvers_[0].halve(rows_, members(s), left_size(s), dice(s), [&](std::size_t n, auto&& f) {
         constexpr std::size_t piece = 512;
         parallel_for(workers_, (n + piece - 1) / piece, [&](std::size_t task, unsigned) {
           for (std::size_t i = task * piece; i < std::min(n, (task + 1) * piece); ++i) f(i);
@@ -235,7 +234,7 @@ private:
       return;
     }
     const auto [left, right] = halves(s);
-    halvers_[worker].halve(rows, members, left.size(), random(s), [](std::size_t n, auto&& f) {
+    halvers_[worker].halve(rows, members, left.size(), dice(s), [](std::size_t n, auto&& f) {
       for (std::size_t i = 0; i < n; ++i) f(i);
     });
     finish(rows, members.first(left.size()), left, worker);

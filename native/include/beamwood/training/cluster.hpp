@@ -63,24 +63,6 @@ inline void add_scaled(const SparseRows& rows, std::size_t row, float factor, fl
   for (std::size_t e = rows.begin(row); e < rows.end(row); ++e) dense[rows.feature[e]] += factor * rows.value[e];
 }
 
-// SplitMix64: a stream of numbers from a key; `keyed` mixes a seed with a place, so that no two clusters share one.
-struct Random {
-  std::uint64_t state;
-
-  static Random keyed(std::uint64_t seed, std::uint64_t place) noexcept {
-    Random random{seed};
-    random.state = random.next() ^ (place * 0xd1342543de82ef95u);
-    return random;
-  }
-  std::uint64_t next() noexcept {
-    std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-  std::size_t below(std::size_t bound) noexcept { return static_cast<std::size_t>(next() % bound); }
-};
-
 // A copy of some rows with their features renumbered in order of first appearance.
 class CompactRows {
 public:

@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "beamwood/training/dice.hpp"
+
 namespace beamwood {
 
 // A sparse matrix by rows (or by columns) that somebody else owns: entries of line i at start[i] .. start[i+1].
@@ -33,29 +35,6 @@ struct SparseView {
   }
   std::size_t size_of(std::size_t i) const noexcept { return static_cast<std::size_t>(start[i + 1] - start[i]); }
 };
-
-// Numbers that look random and depend on the seed alone (splitmix64), the same on every machine.
-class Dice {
-public:
-  explicit Dice(std::uint64_t seed) noexcept : state_(seed) {}
-  std::uint64_t next() noexcept {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-  std::uint32_t below(std::uint32_t end) noexcept { return static_cast<std::uint32_t>(((next() >> 32) * end) >> 32); }
-  template <class T> void shuffle(std::span<T> items) noexcept {
-    for (auto left = static_cast<std::uint32_t>(items.size()); left > 1; --left) {
-      std::swap(items[left - 1], items[below(left)]);
-    }
-  }
-
-private:
-  std::uint64_t state_;
-};
-
-inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) noexcept { return Dice(Dice(a).next() ^ b).next(); }
 
 // One non-zero of a gathered row.
 struct Entry {

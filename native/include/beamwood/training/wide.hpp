@@ -16,6 +16,7 @@
 
 #include "beamwood/parallel.hpp"
 #include "beamwood/training/cluster.hpp"
+#include "beamwood/training/dice.hpp"
 #include "beamwood/training/kernels.hpp"
 
 namespace beamwood {
@@ -35,7 +36,7 @@ public:
 
   // Fills group[i] in [0, k) for each row i of rows; for_each(n, f) calls f(i) for i < n in any order.
   template <class ForEach>
-  void split(const SparseRows& rows, std::size_t k, Random random, std::span<std::int32_t> group, ForEach&& for_each) {
+  void split(const SparseRows& rows, std::size_t k, Dice dice, std::span<std::int32_t> group, ForEach&& for_each) {
     rows_ = &rows;
     k_ = k;
     stride_ = (k + kLanes - 1) / kLanes * kLanes; // table rows are padded to whole vectors
@@ -46,7 +47,7 @@ public:
     next_group_.resize(rows.size());
     std::vector<std::uint32_t> all(rows.size());
     std::iota(all.begin(), all.end(), 0u);
-    seed(all, random);
+    seed(all, dice);
     std::size_t rounds = wide_rounds;
     if (all.size() > 2 * sample_per_group * k) {
       std::vector<std::uint32_t> sample(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(sample_per_group * k));
@@ -60,14 +61,14 @@ public:
 private:
   // k-means++ on a sample drawn to the front of `order`: each next centroid is a member drawn with a chance that
   // grows with its distance, 1 - cosine, from the centroids so far.
-  void seed(std::vector<std::uint32_t>& order, Random random) {
+  void seed(std::vector<std::uint32_t>& order, Dice dice) {
     const std::size_t front = std::min(order.size(), sample_per_group * k_);
-    for (std::size_t i = 0; i < front; ++i) std::swap(order[i], order[i + random.below(order.size() - i)]);
+    for (std::size_t i = 0; i < front; ++i) std::swap(order[i], order[i + dice.modulo(order.size() - i)]);
     const std::span candidates(order.data(), std::min(front, candidates_per_group * k_));
     std::vector<double> distance(candidates.size(), 1.0);
     std::vector<float> centroid(rows_->features, 0.0f);
     for (std::size_t c = 0; c < k_; ++c) {
-      const std::size_t chosen = draw(distance, random);
+      const std::size_t chosen = draw(distance, dice);
       distance[chosen] = 0.0;
       const std::uint32_t member = candidates[chosen];
       move(member, nowhere, static_cast<std::int32_t>(c));
@@ -83,8 +84,8 @@ private:
   }
 
   // A place drawn with chances proportional to `weight`; places of weight 0 are never drawn.
-  static std::size_t draw(std::span<const double> weight, Random& random) noexcept {
-    double left = std::accumulate(weight.begin(), weight.end(), 0.0) * (double(random.next() >> 11) * 0x1p-53);
+  static std::size_t draw(std::span<const double> weight, Dice& dice) noexcept {
+    double left = std::accumulate(weight.begin(), weight.end(), 0.0) * (double(dice.next() >> 11) * 0x1p-53);
     std::size_t last = 0;
     for (std::size_t i = 0; i < weight.size(); ++i) {
       if (weight[i] <= 0.0) continue;
@@ -223,13 +224,13 @@ private:
       std::ranges::fill(out, 0);
       return;
     }
-    const Random random = Random::keyed(seed_, clusters.begin(c) * 64 + level % 64);
+    const Dice dice = Dice::keyed(seed_, clusters.begin(c) * 64 + level % 64);
     if (members.size() == rows_.size() && std::ranges::is_sorted(members)) { // all rows as they are: no copy
-      splitter_[worker].split(rows_, k, random, out, for_each);
+      splitter_[worker].split(rows_, k, dice, out, for_each);
     } else {
       if (number_[worker].empty()) number_[worker].assign(rows_.features, -1);
       compact_[worker].copy(rows_, members, number_[worker]);
-      splitter_[worker].split(compact_[worker].view(), k, random, out, for_each);
+      splitter_[worker].split(compact_[worker].view(), k, dice, out, for_each);
     }
     detail::cut_if_lumped(out, k);
   }
