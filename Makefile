@@ -13,10 +13,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PYTHONDONTWRITEBYTECODE := 1
 
-PIP := $(BIN)/python -m pip install -qq
+PIP := $(BIN)/python -m pip install -qq -c constraints.txt
 NATIVE := $(shell find native -type f -name '*.[ch]pp' -o -type f -name '*.h' -o -type f -name '*.inc' -o -type f -name CMakeLists.txt)
 SOURCES := pyproject.toml CMakeLists.txt $(filter-out native/tests/% native/fuzz/%,$(NATIVE)) $(shell find src -type f -not -path '*/__pycache__/*')
 PYTHONS := src tests bench examples tools
+TEST_JOBS ?= 2
+COVERAGE := build/coverage
 FORMATTED := $(filter %.cpp %.hpp %.inc,$(NATIVE))
 say = @printf '\033[1m== %s\033[0m\n' "$(1)"
 WITH_TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH" CXX="$(CXX)"
@@ -29,12 +31,12 @@ native_build = $(call configure,$(1),-DBEAMWOOD_SANITIZE=$(2)) && $(WITH_TOOLS) 
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-page test-rivals test-serve bench laws fuzz fuzz-foreign sanitize lint format \
-  tidy types native docs wheels clean
+  tidy types native docs wheels pins release clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo       set up, train on library records, measure, compare the variants, search, write the model"
-	@echo "make test       set up, lint, types, native tests, Python tests: what must be green"
+	@echo "make test       set up, lint, types, native tests, Python tests with coverage: what must be green (minutes)"
 	@echo "make test-page  the search page in Chromium: typing, beam, explanations, dark, phone"
 	@echo "make test-serve overload, swaps, SIGTERM, killed workers, hostile requests: CAMPAIGNS='swap kill' chooses"
 	@echo "make bench      the paper's benchmark on small stand-ins and against rivals, with plots: build/bench-report"
@@ -48,12 +50,14 @@ help:
 	@echo "make tidy       clang-tidy over the native core (minutes)"
 	@echo "make docs       build the documentation into build/site, no warning allowed"
 	@echo "make wheels     build wheels for every Python found, check them, try each in a clean environment"
+	@echo "make pins       renew constraints.txt: the versions of tools that all checks are run with"
+	@echo "make release    say what a release still needs; GO=1 checks, builds wheels and sdist, tags"
 	@echo "make clean      remove .venv, build and caches"
 	@echo "PYTHON=$(PYTHON) CXX=$(CXX) JOBS=$(JOBS) may be given: make test PYTHON=python3.12"
 
 # --- set-up: build tools, then the package, then the tools of developers -------------------------------------------
 
-$(VENV)/.tools:
+$(VENV)/.tools: constraints.txt
 	@tools/machine "$(PYTHON)" "$(CXX)"
 	$(call say,set up $(VENV))
 	@$(PYTHON) -m venv --clear $(VENV)
@@ -85,7 +89,10 @@ bench: $(VENV)/.package
 
 test: lint types native
 	$(call say,Python tests)
-	@$(BIN)/python -m pytest
+	@rm -rf $(COVERAGE) && mkdir -p $(COVERAGE)
+	@$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile --durations=10 --cov --cov-report=term \
+	  --cov-report=json:$(COVERAGE)/report.json
+	@$(BIN)/python tools/coverage_floor.py $(COVERAGE)/report.json
 	$(call say,all green; the search page was not tried in a browser: make test-page does that)
 
 # The search page in Debian's Chromium. Installs it where it can (root, apt); elsewhere it says what is missing.
@@ -103,6 +110,7 @@ test-serve: $(VENV)/.package $(VENV)/.developer
 
 lint: $(VENV)/.developer
 	$(call say,lint)
+	@$(BIN)/python tools/pins.py --check
 	@$(BIN)/ruff check -q $(PYTHONS)
 	@$(BIN)/ruff format -q --check $(PYTHONS) || (echo "Run: make format"; exit 1)
 	@$(BIN)/clang-format --dry-run -Werror $(FORMATTED) || (echo "Run: make format"; exit 1)
@@ -115,6 +123,9 @@ format: $(VENV)/.developer
 types: $(VENV)/.package $(VENV)/.developer
 	$(call say,types)
 	@cd build && ../$(BIN)/mypy --config-file ../pyproject.toml --no-error-summary -p beamwood
+	@cd tests && MYPYPATH=. ../$(BIN)/mypy --config-file mypy.ini --no-error-summary .
+	@for room in bench tools examples; do (cd $$room && MYPYPATH=. ../$(BIN)/mypy --config-file ../pyproject.toml \
+	  --explicit-package-bases --no-warn-return-any --no-error-summary .) || exit 1; done
 
 native: $(VENV)/.package
 	$(call say,native tests)
@@ -169,6 +180,13 @@ wheels:
 	@tools/machine "$(PYTHON)" "$(CXX)"
 	$(call say,wheels)
 	@CXX="$(CXX)" $(PYTHON) tools/wheels.py
+
+pins:
+	$(call say,renew constraints.txt)
+	@$(PYTHON) tools/pins.py
+
+release:
+	@$(PYTHON) tools/release.py $(if $(GO),--go)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

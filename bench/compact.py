@@ -58,6 +58,7 @@ def main() -> None:
 
 def measured(folder: Path, models: Path | None) -> dict[str, Any]:
     """Everything about one set."""
+    X: Any
     X, Y = (sp.load_npz(folder / f"{part}.tst.npz") for part in "XY")
     model = trained(folder, models)
     kinds = {"f32": model, "f16": model.compress("f16"), "u8": model.compress("u8")}

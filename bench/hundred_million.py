@@ -305,20 +305,20 @@ def variants(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     vast = Vast(labels, args.features)
     X, _ = vast.queries(min(args.queries, 2000), seed=3)
     base = small_model(vast, folder, args.weights)
-    engines = {
+    engines: dict[str, Any] = {
         "cascade": {},
         "chunk, binary (the paper's)": {"layout": "chunk", "matcher": "binary"},
         "chunk, hash (the paper's)": {"layout": "chunk", "matcher": "hash"},
         "column, binary (without MSCM)": {"layout": "column", "matcher": "binary"},
     }
     found: dict[str, Any] = {}
-    wanted = {beam: base.topk(X, 10, beam) for beam in (10, 20)}
+    expected = {beam: base.topk(X, 10, beam) for beam in (10, 20)}
     for name, engine in engines.items():  # one at a time: each has a copy of the weights
         model = base.using(**engine)
         warm_up(model)
         for beam in (10, 20):
             labels_found, scores = model.topk(X, 10, beam)
-            if labels_found.tobytes() != wanted[beam][0].tobytes() or scores.tobytes() != wanted[beam][1].tobytes():
+            if labels_found.tobytes() != expected[beam][0].tobytes() or scores.tobytes() != expected[beam][1].tobytes():
                 sys.exit(f"{name} gives other answers; nothing is timed")
             core, _ = online(model, [X[i] for i in range(X.shape[0])], beam)
             found[f"{name}, beam {beam}"] = {"online": core, "batch": batch(model, X, beam)}
@@ -346,11 +346,11 @@ def check(vast: Vast, model: bw.Model, X: Any, weights: str) -> None:
     for beam in (10, 20) if vast.labels <= 10**7 else (10,):
         labels, scores = model.topk(X, 10, beam)
         for i in range(X.shape[0]):
-            wanted = again.search(X[i], 10, beam)
-            if labels[i].tolist() != [label for label, _ in wanted] or not np.array_equal(
-                scores[i], np.array([score for _, score in wanted], np.float32)
+            expected = again.search(X[i], 10, beam)
+            if labels[i].tolist() != [label for label, _ in expected] or not np.array_equal(
+                scores[i], np.array([score for _, score in expected], np.float32)
             ):
-                sys.exit(f"query {i}, beam {beam}: {labels[i]}, {scores[i]}, wanted {wanted}")
+                sys.exit(f"query {i}, beam {beam}: {labels[i]}, {scores[i]}, expected {expected}")
     print(f"{X.shape[0]} queries checked against weights made again from scratch: the same labels and bits\n")
 
 

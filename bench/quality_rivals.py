@@ -142,7 +142,7 @@ def omikuji(bonsai: bool) -> Callable[[Data], Callable[[], Trained]]:
             def one(row: int) -> list[Any]:
                 entries = slice(T.indptr[row], T.indptr[row + 1])
                 pairs = list(zip(T.indices[entries].tolist(), T.data[entries].tolist()))  # noqa: B905
-                return model.predict(pairs, beam_size=DEPTH, top_k=DEPTH)  # type: ignore[no-any-return]
+                return model.predict(pairs, beam_size=DEPTH, top_k=DEPTH)
 
             return Trained(lambda a, b: [one(row) for row in range(a, b)], data.out / "model", T.shape[0])
 

@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -61,8 +62,8 @@ def plain_python(path: Path) -> sp.csr_matrix:
 def made_up(rows: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """Rows like those of a text data set, for machines without one."""
     rng = np.random.default_rng(0)
-    X = sp.random(rows, 50_000, 40 / 50_000, format="csr", dtype=np.float32, random_state=rng)
-    Y = sp.random(rows, 10_000, 3 / 10_000, format="csr", dtype=np.float32, random_state=rng)
+    X: Any = sp.random(rows, 50_000, 40 / 50_000, format="csr", dtype=np.float32, random_state=rng)
+    Y: Any = sp.random(rows, 10_000, 3 / 10_000, format="csr", dtype=np.float32, random_state=rng)
     return X, Y
 
 

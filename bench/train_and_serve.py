@@ -24,6 +24,7 @@ import scipy.sparse as sp
 
 import beamwood as bw
 from beamwood.bench.timing import each_time, print_header, print_table
+from beamwood.storage.compress import Compression
 
 QUERIES = 5000
 ROUNDS = 5
@@ -64,6 +65,7 @@ def trained(X: Any, Y: Any, path: Path, args: argparse.Namespace, settings: dict
     report: dict[str, float] = {}
     if args.weights != "f32":
         model = model.compress(args.weights)
+        assert isinstance(model.report, Compression)
         report = {"largest error of a weight": model.report.largest_error}
     model.save(path)
     info = model.info()
@@ -73,7 +75,7 @@ def trained(X: Any, Y: Any, path: Path, args: argparse.Namespace, settings: dict
         "GiB of memory at most while training, data included": peak,
         "MB of the model file": path.stat().st_size / 1e6,
         "weights": info["nonzeros"],
-        "bytes a weight": info["bytes_per_nonzero"],
+        "bytes per weight": info["bytes_per_nonzero"],
         "layers": info["depth"],
         **report,
     }
@@ -81,6 +83,7 @@ def trained(X: Any, Y: Any, path: Path, args: argparse.Namespace, settings: dict
 
 def served(path: Path, data: Path) -> dict[str, float]:
     """Loads the file as a server would and asks it."""
+    X: Any
     X, Y = (sp.load_npz(data / f"{part}.tst.npz") for part in "XY")
     begun = time.perf_counter()
     model = bw.load(path)
@@ -97,11 +100,11 @@ def served(path: Path, data: Path) -> dict[str, float]:
         "milliseconds from the file to the first answer": 1e3 * ready,
         "P@1 (percent)": 100 * quality.precision[1],
         "recall@10 (percent)": 100 * quality.recall[10],
-        "µs a query inside the core, mean": float(core.mean()),
-        "µs a query inside the core, p99": float(np.percentile(core, 99)),
-        "µs a query called from Python, mean": float(spent.mean()),
-        "µs a query in a batch": float(batch),
-        "words a query": float(np.diff(X.indptr).mean()),
+        "µs per query inside the core, mean": float(core.mean()),
+        "µs per query inside the core, p99": float(np.percentile(core, 99)),
+        "µs per query called from Python, mean": float(spent.mean()),
+        "µs per query in a batch": float(batch),
+        "words per query": float(np.diff(X.indptr).mean()),
         "GiB of memory while serving, mapped pages included": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         / 2**20,
     }

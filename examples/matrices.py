@@ -1,12 +1,14 @@
 """Sparse matrices in, ranked label ids out: any features, any labels."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 import beamwood as bw
 
 rng = np.random.default_rng(0)
-X = sp.random(500, 300, density=0.05, random_state=rng, dtype=np.float32, format="csr")
+X: Any = sp.random(500, 300, density=0.05, random_state=rng, dtype=np.float32, format="csr")
 truth = X @ rng.standard_normal((300, 40))
 Y = sp.csr_matrix(truth >= np.sort(truth, axis=1)[:, [-3]])  # three labels a row
 

@@ -7,8 +7,8 @@ import sys
 import time
 from typing import Any
 
-from lines import rows_of, save_pairs, serve, timed  # type: ignore[import-not-found]
-from omikuji import Model  # type: ignore[import-not-found]
+from lines import rows_of, save_pairs, serve, timed
+from omikuji import Model
 
 HELD: dict[str, Any] = {}
 

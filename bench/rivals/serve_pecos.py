@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from lines import rows_of, serve, timed  # type: ignore[import-not-found]
-from pecos.core import ScipyCompressedSparseAllocator, ScipyCsrF32, clib  # type: ignore[import-not-found]
-from pecos.xmc import Indexer, LabelEmbeddingFactory  # type: ignore[import-not-found]
-from pecos.xmc.xlinear.model import XLinearModel  # type: ignore[import-not-found]
+from lines import rows_of, serve, timed
+from pecos.core import ScipyCompressedSparseAllocator, ScipyCsrF32, clib
+from pecos.xmc import Indexer, LabelEmbeddingFactory
+from pecos.xmc.xlinear.model import XLinearModel
 
 MODELS: dict[str, Any] = {}
 QUERIES: dict[str, Any] = {}
