@@ -123,7 +123,7 @@ format: $(VENV)/.developer
 types: $(VENV)/.package $(VENV)/.developer
 	$(call say,types)
 	@cd build && ../$(BIN)/mypy --config-file ../pyproject.toml --no-error-summary -p beamwood
-	@cd tests && MYPYPATH=. ../$(BIN)/mypy --config-file mypy.ini --no-error-summary .
+	@cd tests && MYPYPATH=. ../$(BIN)/mypy --config-file support/mypy.ini --no-error-summary .
 	@for room in bench tools examples; do (cd $$room && MYPYPATH=. ../$(BIN)/mypy --config-file ../pyproject.toml \
 	  --explicit-package-bases --no-warn-return-any --no-error-summary .) || exit 1; done
 

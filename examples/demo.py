@@ -16,10 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 import beamwood as bw
-from beamwood import datasets
+from beamwood import LabelTable, Metrics, datasets, evaluate
 from beamwood.bench.variants import LEGEND, time_variants, variants_table
-from beamwood.inputs.label_table import LabelTable
-from beamwood.metrics import Metrics, evaluate
 
 SEARCHES = (
     "history of jazz in new orleans",

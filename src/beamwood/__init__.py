@@ -1,4 +1,4 @@
-"""beamwood: train and serve sparse linear extreme multi-label ranking trees."""
+"""beamwood: train and serve sparse linear extreme multi-label ranking trees. What stands in `__all__` is public."""
 
 from beamwood._version import __version__
 from beamwood.client import Client, ServerError
@@ -8,19 +8,26 @@ from beamwood.explain import Explanation
 from beamwood.filters import Filter
 from beamwood.hits import Hit, Hits
 from beamwood.inputs import datasets
+from beamwood.inputs.data import Rows, read_npz, read_svmlight, read_xmc, write_xmc
+from beamwood.inputs.label_table import LabelTable
+from beamwood.inputs.records import Records, iter_records, read_records
 from beamwood.inputs.text import FittedText, TextFeatures
 from beamwood.inputs.text_block import TextBlock
 from beamwood.metrics import Metrics, evaluate
 from beamwood.model import Model, load
 from beamwood.storage import stream
+from beamwood.storage.activations import Activation
+from beamwood.storage.compress import Compression
 from beamwood.storage.layers import Layer
 from beamwood.training.report import Report
 from beamwood.training.settings import Settings
 from beamwood.training.train import train, train_text
 
 __all__ = [
+    "Activation",
     "BeamwoodError",
     "Client",
+    "Compression",
     "DataError",
     "Explanation",
     "Filter",
@@ -28,11 +35,14 @@ __all__ = [
     "FormatError",
     "Hit",
     "Hits",
+    "LabelTable",
     "Layer",
     "LayerChoice",
     "Metrics",
     "Model",
+    "Records",
     "Report",
+    "Rows",
     "ServerError",
     "Settings",
     "SettingsError",
@@ -42,8 +52,19 @@ __all__ = [
     "__version__",
     "datasets",
     "evaluate",
+    "iter_records",
     "load",
+    "read_npz",
+    "read_records",
+    "read_svmlight",
+    "read_xmc",
     "stream",
     "train",
     "train_text",
+    "write_xmc",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is public, and nothing else: docs/api.md lists the same names, docs/stability.md says what that means."""
+    return sorted(__all__)
