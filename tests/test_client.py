@@ -49,7 +49,7 @@ def test_a_client_answers_as_the_model_does(server: Running) -> None:
 
 def test_what_a_server_refuses_is_an_error_with_its_message(server: Running) -> None:
     with bw.Client(server.url, token=TOKEN) as client:
-        with pytest.raises(bw.DataError, match="k: a whole number from 1"):
+        with pytest.raises(bw.DataError, match="k: expected a whole number from 1"):
             client.search("wool", k=0)
         with pytest.raises(bw.ServerError, match="no model of that name") as caught:
             client.search("wool", model="none")

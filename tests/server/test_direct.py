@@ -19,7 +19,7 @@ from support.serving import TOKEN, Running, shop, wait_for  # noqa: E402
 
 from beamwood import _core  # noqa: E402
 from beamwood.server.app.replies import Refusal  # noqa: E402
-from beamwood.server.app.schema import Reader  # noqa: E402
+from beamwood.server.app.schema import RequestReader, SearchRequest  # noqa: E402
 from beamwood.server.options import ServeOptions  # noqa: E402
 
 BODIES = [
@@ -47,7 +47,7 @@ def mutated(seed: bytes, chance: random.Random) -> bytes:
 def test_what_is_read_quickly_means_the_same_to_the_full_reader(posted: bool, seeds: list[bytes]) -> None:
     options = ServeOptions(models={"shop": Path("shop.bw")})
     quick = _core.QuestionReader(options.k, options.beam, options.max_k, options.max_beam)
-    full = Reader(options).search if posted else Reader(options).search_query
+    full = RequestReader(options).search if posted else RequestReader(options).search_query
     chance, plain = random.Random(0), 0
     for number in range(30_000):
         words = mutated(seeds[number % len(seeds)], chance)
@@ -60,7 +60,7 @@ def test_what_is_read_quickly_means_the_same_to_the_full_reader(posted: bool, se
         except Refusal as refusal:
             raise AssertionError(f"{words!r} was read as {found}, but {refusal.message}") from None
         assert found == (asked.text, asked.k, asked.beam, asked.model or ""), words
-        assert asked == (asked.model, asked.k, asked.beam, asked.text, *[None] * 2, False, *[None] * 5)
+        assert asked == SearchRequest(asked.model, asked.k, asked.beam, asked.text)
     assert plain > 3_000
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 from support.serving import Running
 
@@ -47,3 +48,22 @@ def test_every_answer_that_is_met_is_one_that_the_document_names(server: Running
     for name in responses:
         reference = responses[name].get("$ref", "#/components/responses/400")
         assert reference.rpartition("/")[2] in document["components"]["responses"]
+
+
+def test_the_lines_for_curl_on_the_page_about_the_api_work_as_printed(server: Running) -> None:
+    document = server.json("GET", "/openapi.json")
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            address, asked = path, []
+            for parameter in operation.get("parameters", []):
+                if parameter["required"]:  # as docs.js puts them together
+                    value = quote(parameter["schema"]["examples"][0], safe="")
+                    address = address.replace(f"{{{parameter['name']}}}", value)
+                    asked += [f"{parameter['name']}={value}"] if parameter["in"] == "query" else []
+            body = None
+            for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+                schema = document["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]]
+                body = schema["examples"][0] if kind.endswith("json") else b"text=jazz&limit=5"
+            sent = b"" if body is None and method == "post" else body
+            status = server.ask(method.upper(), "?".join([address, *asked]), sent)[0]
+            assert status == (403 if path.startswith("/v1/admin") else 200), (method, address)

@@ -7,10 +7,11 @@ import re
 import socket
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
-from support.serving import Running, same
+from support.serving import Running, counted, same, shop, wait_for
 
 import beamwood as bw
 
@@ -110,15 +111,15 @@ def test_annif_asks_in_its_own_way(server: Running) -> None:
         (b"{", None, "not JSON"),
         ([1], None, "an object like"),
         ({}, "text", "exactly one of text or texts or features"),
-        ({"text": 3}, "text", "a string is wanted, the number 3 was given"),
-        ({"text": "a", "texts": ["b"]}, "text", "text and texts was given"),
+        ({"text": 3}, "text", "expected a string, found the number 3"),
+        ({"text": "a", "texts": ["b"]}, "text", "found text and texts"),
         ({"texts": []}, "texts", "a list of 1 to 1,000 strings"),
-        ({"texts": ["a", 2]}, "texts[1]", "a string is wanted"),
+        ({"texts": ["a", 2]}, "texts[1]", "expected a string"),
         ({"text": "a", "k": 0}, "k", "a whole number from 1 to 1,000"),
         ({"text": "a", "k": 10**30}, "k", "a whole number"),
-        ({"text": "a", "beam": "10"}, "beam", "the string '10' was given"),
+        ({"text": "a", "beam": "10"}, "beam", "found the string '10'"),
         ({"text": "a", "exact": 1}, "exact", "true or false"),
-        ({"text": "a", "kk": 1}, "kk", "not known; the fields are model, text"),
+        ({"text": "a", "kk": 1}, "kk", "not known; expected one of model, text"),
         ({"text": "a", "allow": "socks"}, "allow", "a list of"),
         ({"text": "a", "allow": ["no such key"]}, "allow", "no such key"),
         ({"text": "a", "filter": "none"}, "filter", "there are: feet"),
@@ -203,3 +204,60 @@ def test_pages_load_nothing_from_elsewhere(server: Running) -> None:
         assert b"http://" not in outside
         assert b"https://" not in outside
         assert "default-src 'none'" in headers["content-security-policy"]
+
+
+def test_stale_keys_are_passed_over_where_the_request_says_so(server: Running) -> None:
+    question = {"text": "wool socks", "k": 20, "beam": 50}
+    for field in ("allow", "deny"):
+        stale = {**question, field: ["wool", "sold out"]}
+        error = server.json("POST", "/v1/search", stale, status=422)["error"]
+        assert error["field"] == field
+        assert '"missing": "ignore"' in error["message"]
+        found = server.json("POST", "/v1/search", {**stale, "missing": "ignore"})["hits"]
+        assert found == server.json("POST", "/v1/search", {**question, field: ["wool"]})["hits"]
+    assert server.json("GET", "/v1/search?q=wool&allow=wool&allow=none&missing=ignore")["hits"][0]["key"] == "wool"
+    error = server.json("POST", "/v1/search", {**question, "missing": "x"}, status=422)["error"]
+    assert error["field"] == "missing"
+
+
+def test_labels_are_found_by_key_and_by_number(tmp_path: Path) -> None:
+    keys = ["2", "https://example.org/a b?c", "1"]
+    model = bw.train_text(["red", "green", "blue"] * 3, [[key] for key in keys] * 3, progress=False)
+    model.save(tmp_path / "m.bw")
+    with Running(tmp_path / "m.bw") as server:
+        for key in keys:
+            found = server.json("GET", f"/v1/labels/{quote(key, safe='')}?by=key")
+            assert (found["key"], found["label"]) == (key, model.label_of(key))
+        assert server.json("GET", f"/v1/labels/{quote(keys[1], safe='')}")["key"] == keys[1]
+        for number in range(3):
+            assert server.json("GET", f"/v1/labels/{number}")["label"] == number
+        assert server.json("GET", "/v1/labels/9?by=key", status=404)["error"]["code"] == "unknown-label"
+        assert server.json("GET", "/v1/labels/1?by=x", status=422)["error"]["field"] == "by"
+
+
+def test_a_damaged_table_of_keys_is_told_as_such_for_one_text_and_for_many(tmp_path: Path) -> None:
+    path = tmp_path / "m.bw"
+    shop().save(path)
+    data = bytearray(path.read_bytes())
+    arrays = 8 + int.from_bytes(data[:8], "little")
+    sections = json.loads(data[8:arrays])
+    start, end = sections["keys/offsets"]["data_offsets"]
+    data[arrays + start + 8 : arrays + end - 8] = b"\xff" * (end - start - 16)
+    path.write_bytes(data)
+    with Running(path) as server:
+        for body in ({"text": "wool"}, {"texts": ["wool", "socks"]}, {"text": "wool", "exact": True}):
+            error = server.json("POST", "/v1/search", body, status=500)["error"]
+            assert error["code"] == "model-damaged", body
+    with pytest.raises(bw.FormatError, match="damaged"):
+        bw.load(path).search_many(["wool", "socks"])
+
+
+def test_a_model_is_asked_before_the_server_says_that_it_is_ready(folder: Path) -> None:
+    for how in ("questions", "file", "off"):
+        words = ("--name", f"numbers={folder / 'numbers.bw'}", "--warm", how)
+        with Running(folder / "shop.bw", *words) as server:
+            wait_for(lambda: "worker ready" in server.logged())
+            events = [line for line in server.lines() if line["event"] in ("model warm", "worker ready")]
+            assert [line["event"] for line in events] == ["model warm", "model warm", "worker ready"]
+            assert all((line["questions"] > 0) == (how != "off") for line in events[:2])
+            assert counted(server, "beamwood_rows_total") == 0

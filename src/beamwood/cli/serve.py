@@ -63,7 +63,7 @@ def _parameter(made: dataclasses.Field[Any], kind: Any) -> inspect.Parameter:
     named = [words] if "no-" in words else words.split("/")
     option = typer.Option(*named, help=about["help"], rich_help_panel=about["panel"], metavar=about.get("metavar"))
     default = made.default if "type" not in about else [] if about["type"] == list[str] else None
-    annotation = Annotated[about.get("type", kind), option]
+    annotation: Any = Annotated[about.get("type", kind), option]
     return inspect.Parameter(made.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

@@ -40,9 +40,9 @@ class Access:
             found = "no Host header" if not hosts else f"{len(hosts)} Host headers"
             raise Refusal(400, "bad-http", f"The request has {found}; expected one.", close=True)
         if hosts and self._hosts and host_of(hosts[0]) not in self._hosts:
-            name = host_of(hosts[0]).decode("ascii", "replace")[:80]
+            found = host_of(hosts[0]).decode("ascii", "replace")[:80]
             message = (
-                f"The request is for the host {name!r}; expected {', '.join(self._names)}. Start the server with "
+                f"The request is for the host {found!r}; expected {', '.join(self._names)}. Start the server with "
                 f"--allow-host NAME to answer to more, or with --token-file."
             )
             raise Refusal(403, "host-not-allowed", message)

@@ -16,11 +16,11 @@ from beamwood.filters import Filter
 from beamwood.hits import Hit, JsonAnswer
 from beamwood.model import Model
 from beamwood.server.app.replies import Refusal
-from beamwood.server.app.schema import Question, wrong
+from beamwood.server.app.schema import SearchRequest, wrong
 from beamwood.server.process.registry import Served
 
 
-def kind_of(served: Served, question: Question) -> tuple[Any, ...]:
+def kind_of(served: Served, question: SearchRequest) -> tuple[Any, ...]:
     """What questions have in common that take about the same time."""
     filtered = question.filter is not None or question.allow is not None or question.deny is not None
     return (served.name, question.beam.bit_length(), question.exact, filtered, question.features is None)
@@ -32,7 +32,7 @@ def content(served: Served, answer: JsonAnswer, queue: int) -> bytes:
     return served.head + answer.fields + tail
 
 
-def search(served: Served, question: Question) -> JsonAnswer:
+def search(served: Served, question: SearchRequest) -> JsonAnswer:
     """The best labels for what is asked."""
     if question.features is not None:
         return _features(served, question)
@@ -40,7 +40,7 @@ def search(served: Served, question: Question) -> JsonAnswer:
     return _text(served, question) if question.texts is None else _texts(served, question)
 
 
-def _text(served: Served, question: Question) -> JsonAnswer:
+def _text(served: Served, question: SearchRequest) -> JsonAnswer:
     assert question.text is not None
     chosen = _filter(served, question)
     if question.exact:
@@ -52,7 +52,7 @@ def _text(served: Served, question: Question) -> JsonAnswer:
     return served.model.search_json(question.text, question.k, question.beam, question.min_score, chosen)
 
 
-def _texts(served: Served, question: Question) -> JsonAnswer:
+def _texts(served: Served, question: SearchRequest) -> JsonAnswer:
     assert question.texts is not None
     chosen = _filter(served, question)
     begun = time.perf_counter_ns()
@@ -64,7 +64,7 @@ def _texts(served: Served, question: Question) -> JsonAnswer:
     return JsonAnswer(b'"results":' + orjson.dumps(results), took)
 
 
-def _features(served: Served, question: Question) -> JsonAnswer:
+def _features(served: Served, question: SearchRequest) -> JsonAnswer:
     """The best labels of one row of numbers."""
     row = row_of(served.model, question.features or [])
     chosen = _filter(served, question)
@@ -94,7 +94,7 @@ def _check_words(served: Served) -> None:
         wrong("text", "this model was trained from numbers and knows no words; send features instead")
 
 
-def _filter(served: Served, question: Question) -> Filter | None:
+def _filter(served: Served, question: SearchRequest) -> Filter | None:
     """The filter that a question asks for; none when it asks for none."""
     if question.filter is not None:
         chosen = served.filters.get(question.filter)
@@ -105,12 +105,13 @@ def _filter(served: Served, question: Question) -> Filter | None:
     if question.allow is None and question.deny is None:
         return None
     try:
-        return served.model.filter(allow=question.allow, deny=question.deny)
+        return served.model.filter(allow=question.allow, deny=question.deny, missing=question.missing)
     except DataError as error:
-        raise Refusal(422, "bad-input", str(error), field="deny" if question.allow is None else "allow") from None
+        message = str(error).replace("pass missing='ignore'", 'send "missing": "ignore"')
+        raise Refusal(422, "bad-input", message, field="deny" if question.allow is None else "allow") from None
 
 
-def explain(served: Served, question: Question) -> JsonAnswer:
+def explain(served: Served, question: SearchRequest) -> JsonAnswer:
     """How a label came to its score for a text or a row."""
     assert question.label is not None
     query: Any = question.text

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
 
 from beamwood.hits import JsonAnswer
 from beamwood.server import page
 from beamwood.server.app import annif, answers, openapi
 from beamwood.server.app.metrics import WorkerMetrics
 from beamwood.server.app.replies import Refusal, Reply, as_json
-from beamwood.server.app.schema import Question, Reader
+from beamwood.server.app.schema import RequestReader, SearchRequest
 from beamwood.server.options import ServeOptions
 from beamwood.server.process.admission import AdmissionQueue, Done
 from beamwood.server.process.registry import Registry, Served
@@ -31,7 +30,7 @@ class Handlers:
         self, options: ServeOptions, registry: Registry, admission: AdmissionQueue, row: WorkerMetrics, reload: Reload
     ) -> None:
         self._options, self.registry, self.admission, self._row = options, registry, admission, row
-        self._reload, self._reader = reload, Reader(options)
+        self._reload, self._reader = reload, RequestReader(options)
         self._files = page.files() if options.page else {}
         self.ready = True
 
@@ -47,7 +46,7 @@ class Handlers:
         """A question in the query string."""
         return await self._search(request, self._reader.search_query(request.query))
 
-    async def _search(self, request: Request, question: Question) -> Reply:
+    async def _search(self, request: Request, question: SearchRequest) -> Reply:
         served = self.registry.get(question.model)
         if self._options.log_queries:
             request.log["query"] = question.text or question.texts
@@ -66,7 +65,7 @@ class Handlers:
         done = await self.admission.ask(lambda: answers.explain(served, question), (served.name, "explain"))
         return self._finished(request, served, question, done)
 
-    def _finished(self, request: Request, served: Served, question: Question, done: Done) -> Reply:
+    def _finished(self, request: Request, served: Served, question: SearchRequest, done: Done) -> Reply:
         answer: JsonAnswer = done.answer
         queue, engine = done.queue, answer.nanoseconds
         total = time.perf_counter_ns() - request.begun
@@ -81,17 +80,22 @@ class Handlers:
         return as_json({"models": [served.description for served in self.registry.all()]})
 
     async def label(self, request: Request) -> Reply:
-        """One label by its number."""
-        name = parse_qs(request.query.decode("utf-8", "replace")).get("model", [None])[0]
-        served = self.registry.get(name)
-        digits = request.names["label"]
-        if not (digits.isascii() and digits.isdecimal()) or len(digits) > 12 or int(digits) >= served.model.n_labels:
+        """One label by its number or its key; `by` says which where digits could be either."""
+        given, asked = request.names["label"], self._reader.label_query(request.query)
+        served = self.registry.get(asked.get("model"))
+        digits = given.isascii() and given.isdecimal()
+        by = asked.get("by", "number" if digits else "key")
+        if by == "key":
+            label = served.model.label_of(given)
+        else:
+            label = int(given) if digits and len(given) <= 12 and int(given) < served.model.n_labels else None
+        if label is None:
             raise Refusal(
                 404,
                 "unknown-label",
-                f"Labels are numbered from 0 to {served.model.n_labels - 1}; there is no such one.",
+                f"No label has the {by} {given[:80]!r}; expected the key of a label, or a number from 0 to "
+                f"{served.model.n_labels - 1}. With ?by=key digits are read as a key.",
             )
-        label = int(digits)
         found = {"label": label, "key": served.model.key(label), "name": served.model.name(label)}
         return as_json({"model": served.name, "version": served.version, **found})
 
@@ -112,7 +116,7 @@ class Handlers:
         text, limit, threshold = self._reader.suggest(await request.body())
         served = self.registry.get(request.names["project"])
         prefix, beam = self._options.uri_prefix, self._options.beam
-        question = Question(served.name, limit, beam, text=text)
+        question = SearchRequest(served.name, limit, beam, text=text)
         done = await self.admission.ask(
             lambda: annif.suggest(served, text, limit, threshold, beam, prefix), (served.name, "suggest")
         )

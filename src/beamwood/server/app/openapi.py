@@ -74,11 +74,16 @@ def _parameters(options: ServeOptions) -> Schema:
     return {
         "model": {**_NAME, "description": "The model's name; the first one if not given."},
         "k": _whole(options.max_k, options.k, "Labels returned."),
-        "beam": _whole(options.max_beam, options.beam, "Nodes kept a layer: more is slower and finds more."),
+        "beam": _whole(options.max_beam, options.beam, "Nodes kept per layer: more is slower and finds more."),
         "exact": {"type": "boolean", "default": False, "description": "The true best k, whatever the beam."},
         "min_score": {**_NUMBER, "description": "Leave out labels that score less."},
         "allow": {**keys, "description": "Only labels with these keys."},
         "deny": {**keys, "description": "No labels with these keys."},
+        "missing": {
+            "enum": ["error", "ignore"],
+            "default": "error",
+            "description": "What is done about keys in allow and deny that no label has.",
+        },
         "filter": {**_NAME, "description": "The name of a filter that the server was started with."},
     }
 
@@ -225,6 +230,7 @@ def _operations(options: ServeOptions) -> dict[str, Schema]:
     first = next(iter(options.models))
     project = [_at("path", "project", {**_STRING, "minLength": 1, "examples": [first]}, required=True)]
     label = {**_STRING, "minLength": 1, "description": "The label's number or its key.", "examples": ["0"]}
+    by = _at("query", "by", {"enum": ["number", "key"], "description": "Digits are a number if this is not given."})
     return {
         "search": {
             "summary": "Find the labels for a text, many texts or a row of features.",
@@ -250,8 +256,8 @@ def _operations(options: ServeOptions) -> dict[str, Schema]:
             "refusals": (),
         },
         "label": {
-            "summary": "One label by its number.",
-            "parameters": [_at("path", "label", label, required=True), _at("query", "model", _NAME)],
+            "summary": "One label by its number or its key.",
+            "parameters": [_at("path", "label", label, required=True), _at("query", "model", _NAME), by],
             "answer": _json("Label", "The label."),
             "refusals": (404,),
         },

@@ -16,7 +16,7 @@ _FLOAT32_MOST = 3.4028234663852886e38
 _LARGEST_LABEL = 2**32 - 1
 
 
-class Question(NamedTuple):
+class SearchRequest(NamedTuple):
     """What one request asks. Exactly one of text, texts and features is given."""
 
     model: str | None
@@ -30,7 +30,8 @@ class Question(NamedTuple):
     allow: list[str] | None = None
     deny: list[str] | None = None
     filter: str | None = None
-    label: int | str | None = None  # for explain alone: a number or a key
+    missing: str = "error"  # what is done about keys in allow and deny that no label has: error or ignore
+    label: int | str | None = None  # for explain only: a number or a key
 
     @property
     def rows(self) -> int:
@@ -43,7 +44,7 @@ def wrong(field: str, message: str) -> NoReturn:
     raise Refusal(422, "bad-input", f"{field}: {message}", field=field)
 
 
-class Reader:
+class RequestReader:
     """Reads questions within the limits of one server."""
 
     def __init__(self, options: ServeOptions) -> None:
@@ -60,23 +61,24 @@ class Reader:
             "allow": self._keys,
             "deny": self._keys,
             "filter": _name,
+            "missing": _missing,
         }
         self._search = search
         self._explain = {name: search[name] for name in ("model", "text", "features")} | {"label": _label}
         self._annif = {"text": _text, "limit": _whole(options.max_k), "threshold": _number, "language": _text}
 
-    def search(self, body: bytes) -> Question:
+    def search(self, body: bytes) -> SearchRequest:
         """The question in the JSON body of a search."""
         return self._one_of(self._checked(_json_object(body), self._search), ("text", "texts", "features"))
 
-    def explain(self, body: bytes) -> Question:
+    def explain(self, body: bytes) -> SearchRequest:
         """The question in the JSON body of a request for an explanation."""
         given = self._checked(_json_object(body), self._explain)
         if given.get("label") is None:
-            wrong("label", "the number or the key of the label to explain is wanted")
+            wrong("label", "expected the number or the key of the label to explain, found none")
         return self._one_of(given, ("text", "features"))
 
-    def search_query(self, query: bytes) -> Question:
+    def search_query(self, query: bytes) -> SearchRequest:
         """The question in the query string of a search: q, and the other fields by their names."""
         given: dict[str, Any] = {}
         for name, value in _pairs(query):
@@ -89,6 +91,11 @@ class Reader:
             else:
                 given[name] = _from_string(name, value)
         return self._one_of(self._checked(given, self._search, also="q"), ("text",), called="q")
+
+    def label_query(self, query: bytes) -> dict[str, str]:
+        """The fields of a query string that tell which label is meant: model and by."""
+        known: dict[str, Callable[[str, Any], Any]] = {"model": _name, "by": _by}
+        return self._checked(dict(_pairs(query)), known)
 
     def suggest(self, body: bytes) -> tuple[str, int, float]:
         """Text, limit and threshold of the form that Annif sends."""
@@ -106,40 +113,40 @@ class Reader:
             check = known.get(name)
             if check is None:
                 names = ", ".join(filter(None, (also, *known)))
-                wrong(name[:80], f"this field is not known; the fields are {names}")
+                wrong(name[:80], f"this field is not known; expected one of {names}")
             if value is not None:
                 checked[name] = check(name, value)
         return checked
 
-    def _one_of(self, checked: dict[str, Any], names: tuple[str, ...], called: str | None = None) -> Question:
+    def _one_of(self, checked: dict[str, Any], names: tuple[str, ...], called: str | None = None) -> SearchRequest:
         present = [name for name in names if name in checked]
         if len(present) != 1:
-            wanted = called or " or ".join(names)
+            expected = called or " or ".join(names)
             found = " and ".join(present) if present else "none of them"
-            wrong(called or names[0], f"exactly one of {wanted} is wanted, {found} was given")
+            wrong(called or names[0], f"expected exactly one of {expected}, found {found}")
         if "filter" in checked and ("allow" in checked or "deny" in checked):
             wrong("filter", "give the name of a filter, or allow and deny, not both")
         checked.setdefault("model", None)
         checked.setdefault("k", self._options.k)
         checked.setdefault("beam", self._options.beam)
-        return Question(**checked)
+        return SearchRequest(**checked)
 
     def _texts(self, name: str, value: Any) -> list[str]:
         most = self._options.max_texts
         if type(value) is not list or not 1 <= len(value) <= most:
-            wrong(name, f"a list of 1 to {most:,} strings is wanted, {_kind(value)} was given")
+            wrong(name, f"expected a list of 1 to {most:,} strings, found {_kind(value)}")
         for number, text in enumerate(value):
             if type(text) is not str:
-                wrong(f"{name}[{number}]", f"a string is wanted, {_kind(text)} was given")
+                wrong(f"{name}[{number}]", f"expected a string, found {_kind(text)}")
         return value
 
     def _keys(self, name: str, value: Any) -> list[str]:
         most = self._options.max_keys
         if type(value) is not list or len(value) > most:
-            wrong(name, f"a list of at most {most:,} label keys is wanted, {_kind(value)} was given")
+            wrong(name, f"expected a list of at most {most:,} label keys, found {_kind(value)}")
         for number, key in enumerate(value):
             if type(key) is not str:
-                wrong(f"{name}[{number}]", f"the key of a label, a string, is wanted, {_kind(key)} was given")
+                wrong(f"{name}[{number}]", f"expected the key of a label, a string,, found {_kind(key)}")
         return value
 
 
@@ -149,9 +156,7 @@ def _json_object(body: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise Refusal(422, "bad-json", f"The body is not JSON: {str(error)[:200]}.") from None
     if type(given) is not dict:
-        raise Refusal(
-            422, "bad-input", f'The body is {_kind(given)}; an object like {{"text": "red socks"}} is wanted.'
-        )
+        raise Refusal(422, "bad-input", f'The body is {_kind(given)}; expected an object like {{"text": "red socks"}}.')
     return given
 
 
@@ -191,20 +196,32 @@ def _kind(value: Any) -> str:
 
 def _text(name: str, value: Any) -> str:
     if type(value) is not str:
-        wrong(name, f"a string is wanted, {_kind(value)} was given")
+        wrong(name, f"expected a string, found {_kind(value)}")
     return value
 
 
 def _name(name: str, value: Any) -> str:
     if type(value) is not str or not value:
-        wrong(name, f"a name is wanted, {_kind(value)} was given")
+        wrong(name, f"expected a name, found {_kind(value)}")
     return value
+
+
+def _by(name: str, value: Any) -> str:
+    if value not in ("number", "key"):
+        wrong(name, f"expected number or key, found {_kind(value)}")
+    return str(value)
+
+
+def _missing(name: str, value: Any) -> str:
+    if value not in ("error", "ignore"):
+        wrong(name, f"expected error or ignore, found {_kind(value)}")
+    return str(value)
 
 
 def _whole(most: int) -> Callable[[str, Any], int]:
     def check(name: str, value: Any) -> int:
         if type(value) is not int or not 1 <= value <= most:
-            wrong(name, f"a whole number from 1 to {most:,} is wanted, {_kind(value)} was given")
+            wrong(name, f"expected a whole number from 1 to {most:,}, found {_kind(value)}")
         return value
 
     return check
@@ -212,33 +229,33 @@ def _whole(most: int) -> Callable[[str, Any], int]:
 
 def _flag(name: str, value: Any) -> bool:
     if type(value) is not bool:
-        wrong(name, f"true or false is wanted, {_kind(value)} was given")
+        wrong(name, f"expected true or false, found {_kind(value)}")
     return value
 
 
 def _number(name: str, value: Any) -> float:
     if type(value) not in (int, float) or not math.isfinite(value):
-        wrong(name, f"a number is wanted, {_kind(value)} was given")
+        wrong(name, f"expected a number, found {_kind(value)}")
     return float(value)
 
 
 def _label(name: str, value: Any) -> int | str:
     if type(value) is str or (type(value) is int and 0 <= value <= _LARGEST_LABEL):
         return value
-    wrong(name, f"the number or the key of a label is wanted, {_kind(value)} was given")
+    wrong(name, f"expected the number or the key of a label, found {_kind(value)}")
 
 
 def _features(name: str, value: Any) -> list[tuple[int, float]]:
     if type(value) is not list:
-        wrong(name, f"a list of [index, value] pairs is wanted, {_kind(value)} was given")
+        wrong(name, f"expected a list of [index, value] pairs, found {_kind(value)}")
     pairs = []
     for number, pair in enumerate(value):
         if type(pair) is not list or len(pair) != 2:
-            wrong(f"{name}[{number}]", f"a pair [index, value] is wanted, {_kind(pair)} was given")
+            wrong(f"{name}[{number}]", f"expected a pair [index, value], found {_kind(pair)}")
         index, weight = pair
         if type(index) is not int or not 0 <= index < 2**31:
-            wrong(f"{name}[{number}]", f"the index of a feature, from 0 on, is wanted, {_kind(index)} was given")
+            wrong(f"{name}[{number}]", f"expected the index of a feature, from 0 on,, found {_kind(index)}")
         if type(weight) not in (int, float) or not abs(weight) <= _FLOAT32_MOST:
-            wrong(f"{name}[{number}]", f"a finite float32 is wanted, {_kind(weight)} was given")
+            wrong(f"{name}[{number}]", f"expected a finite float32, found {_kind(weight)}")
         pairs.append((index, float(weight)))
     return pairs

@@ -12,6 +12,7 @@ function make(tag, text, ...children) {
 }
 
 function kind(schema) {
+  if (schema.enum) return `${schema.enum.join(" or ")}${schema.default !== undefined ? `, usually ${schema.default}` : ""}`;
   if (schema.oneOf && !schema.type) return schema.oneOf.map(kind).join(" or ");
   const bounds = schema.maximum !== undefined && schema.minimum !== undefined ? ` ${schema.minimum} to ${schema.maximum.toLocaleString("en")}` : "";
   const items = schema.type === "array" && schema.items ? ` of ${kind(schema.items) || "values"}s` : "";
@@ -27,8 +28,14 @@ function fields(pairs) {
   return table;
 }
 
-function example(method, path, body, secured) {
-  const parts = [`curl ${location.origin}${path.replace("{id}", "0")}`];
+function example(method, path, parameters, body, secured) {
+  let address = path;
+  for (const { name, in: place, schema, required } of parameters) {
+    const value = encodeURIComponent(schema.examples?.[0] ?? "");
+    if (place === "path") address = address.replace(`{${name}}`, value);
+    else if (required) address += `${address.includes("?") ? "&" : "?"}${name}=${value}`;
+  }
+  const parts = [`curl '${location.origin}${address}'`];
   if (secured) parts.push("-H 'authorization: Bearer TOKEN'");
   if (body?.examples) parts.push(`-d '${JSON.stringify(body.examples[0])}'`);
   else if (method === "post") parts.push(path.endsWith("suggest") ? "-d text=jazz -d limit=5" : "-X POST");
@@ -49,8 +56,7 @@ async function begin() {
       const given = (operation.parameters ?? []).map((p) => [p.name, p.schema, p.required]);
       for (const [name, schema] of Object.entries(body?.properties ?? {})) given.push([name, schema, (body.required ?? []).includes(name)]);
       if (given.length) card.append(fields(given));
-      const query = method === "get" && path === "/v1/search" ? "?q=jazz" : "";
-      card.append(example(method, path + query, body, operation.security?.length));
+      card.append(example(method, path, operation.parameters ?? [], body, operation.security?.length));
       document.getElementById("operations").append(card);
     }
   }

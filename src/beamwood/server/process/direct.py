@@ -17,7 +17,7 @@ from beamwood.server.app.answers import kind_of
 from beamwood.server.app.metrics import WorkerMetrics
 from beamwood.server.app.replies import Refusal
 from beamwood.server.app.routes import ROUTES
-from beamwood.server.app.schema import Question
+from beamwood.server.app.schema import SearchRequest
 from beamwood.server.options import ServeOptions
 from beamwood.server.process.admission import AdmissionQueue
 from beamwood.server.process.log import Log
@@ -49,7 +49,7 @@ class Direct:
         """From now on these are the models. The first one that was ever shown answers when none is named."""
         for served in models:
             parts = served.model.native_parts() if served.model.text is not None else ()
-            questions = [Question(None, 1, (1 << width) - 1) for width in range(_WIDTHS)]
+            questions = [SearchRequest(None, 1, (1 << width) - 1) for width in range(_WIDTHS)]
             kinds = [self._admission.number_of(kind_of(served, question)) for question in questions]
             self._native.put(served.name, parts, served.head.decode(), kinds)
 

@@ -24,10 +24,12 @@ import uvicorn
 import uvloop
 from uvicorn.server import ServerState
 
+from beamwood.errors import BeamwoodError
 from beamwood.server.app.dispatch import App
 from beamwood.server.app.handlers import Handlers
 from beamwood.server.app.metrics import ServerMetrics, WorkerMetrics
 from beamwood.server.app.replies import Refusal
+from beamwood.server.app.warm import warm
 from beamwood.server.options import ServeOptions
 from beamwood.server.process.admission import AdmissionQueue
 from beamwood.server.process.connection import Connection
@@ -162,6 +164,7 @@ class Worker:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the supervisor decides what it means
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD})
         self._show_versions()
+        await self._warm(self._registry.all())
         self._row.set("ready", 1.0)
         self._log.event("worker ready", pid=os.getpid(), models={s.name: s.version for s in self._registry.all()})
         await server.serve()
@@ -223,11 +226,19 @@ class Worker:
                     409, "model-refused", f"The new file of {error.name} is not good; the old model goes on. "
                     "The log says what is wrong with it."
                 ) from None  # fmt: skip
+            await self._warm([served for served in fresh.values() if served not in self._registry.all()])
             swapped = self._registry.put(fresh)
             self._app.direct.show(fresh.values())
             self._row.add("swaps", swapped)
             self._show_versions()
             self._log.event("models read again", swapped=swapped, models={s.name: s.version for s in fresh.values()})
+
+    async def _warm(self, models: list[Served]) -> None:
+        """Asks models some questions before anyone else does; a damaged one says so when it is asked."""
+        for served in models:
+            with contextlib.suppress(BeamwoodError, OSError):
+                asked = await asyncio.to_thread(warm, served, self._options.models[served.name], self._options.warm)
+                self._log.event("model warm", model=served.name, questions=asked)
 
     def _show_versions(self) -> None:
         for number, served in enumerate(self._registry.all()):
