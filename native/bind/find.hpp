@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "beamwood/strings.hpp"
 #include "beamwood/wire/json.hpp"
 
 // Strings by number, over a blob and offsets that may lie in a damaged file.
@@ -18,7 +19,7 @@ struct Strings {
   // Throws when the offsets lead outside.
   std::string_view bytes(std::uint64_t i) const {
     const std::uint64_t begin = offsets.data()[i], end = offsets.data()[i + 1];
-    if (begin > end || end > blob.shape(0)) throw nb::index_error("string outside its table");
+    if (begin > end || end > blob.shape(0)) throw beamwood::Damaged{};
     return {reinterpret_cast<const char*>(blob.data()) + begin, end - begin};
   }
 

@@ -1,6 +1,8 @@
 // The Python module `beamwood._core`: gathers the bindings of all folders. Nothing outside native/bind knows Python.
 #include "bindings.hpp"
 
+#include "beamwood/strings.hpp"
+
 NB_MODULE(_core, m) {
   // A process that ends while models are still in use (a server, a notebook) has leaked nothing worth a line.
   nb::set_leak_warnings(false);
@@ -10,6 +12,10 @@ NB_MODULE(_core, m) {
       std::rethrow_exception(failure);
     } catch (const beamwood::Interrupted&) {
       if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    } catch (const beamwood::Damaged&) {
+      const nb::object type = nb::module_::import_("beamwood.errors").attr("FormatError");
+      PyErr_SetString(type.ptr(), "The model is damaged: its keys, names or terms lie outside their tables. "
+                                  "Get a fresh copy of its file.");
     }
   });
   bind_filter(m);

@@ -217,7 +217,7 @@ private:
     try {
       put_hits(scratch->labels.data(), scratch->scores.data(), found.count, model.keys, model.names,
                -std::numeric_limits<float>::infinity(), scratch->ids.size(), content_);
-    } catch (const nb::builtin_exception&) {
+    } catch (const beamwood::Damaged&) {
       return false;
     }
     return true;

@@ -60,10 +60,11 @@ void check_offsets(std::span<const std::uint8_t> terms, std::span<const std::uin
 
 Made<std::uint64_t> make_slots(const In<std::uint8_t>& terms, const In<std::uint64_t>& offsets) {
   check_offsets(view(terms), view(offsets));
-  std::vector<std::uint64_t> slots(slots_for(offsets.size() - 1));
+  std::vector<std::uint64_t> slots(TermSlots::count(offsets.size() - 1));
   {
+    const Workers workers = python_workers(1);
     nb::gil_scoped_release unlocked;
-    fill_slots(view(terms), view(offsets), slots);
+    fill_slots<TermSlots>({view(terms), view(offsets)}, slots, workers);
   }
   return give(std::move(slots));
 }

@@ -21,8 +21,8 @@ struct Owned {
     TermCounter counter({rules});
     counter.add(texts, Workers{2});
     sorted = counter.finish(0, 1, 1e9);
-    slots.resize(slots_for(sorted.texts.size()));
-    fill_slots(sorted.terms, sorted.offsets, slots);
+    slots.resize(TermSlots::count(sorted.texts.size()));
+    fill_slots<TermSlots>({sorted.terms, sorted.offsets}, slots);
     if (with_idf)
       for (std::size_t i = 0; i < sorted.texts.size(); ++i) idf.push_back(1.0 + 0.25 * static_cast<double>(i % 7));
   }

@@ -1,7 +1,7 @@
 """strings.py — many strings in, three arrays out that are searched where they lie: they cost nothing at start-up.
 
 A table is a blob of UTF-8 bytes, the offset of each string in it, and, where strings are looked up, open-addressing
-slots (string number + 1, or 0) that are entered at the XXH3-64 of the bytes.
+slots (string number + 1, or 0) that are entered at the XXH3-64 of the bytes (native/include/beamwood/strings.hpp).
 """
 
 from __future__ import annotations
@@ -14,13 +14,9 @@ import numpy.typing as npt
 
 from beamwood import _core
 from beamwood.errors import DataError, FormatError
+from beamwood.inputs.arguments import cores
 
 Array = npt.NDArray[Any]
-
-
-def hash_of(data: bytes) -> int:
-    """The XXH3-64 of some bytes."""
-    return _core.xxh3_64(np.frombuffer(data, np.uint8))
 
 
 class StringTable:
@@ -32,45 +28,43 @@ class StringTable:
     @classmethod
     def of(cls, strings: Sequence[str], what: str, *, searchable: bool) -> StringTable:
         """A new table; with searchable=True the strings must be unique."""
-        encoded = [encode(text, i, what) for i, text in enumerate(strings)]
-        offsets = np.zeros(len(encoded) + 1, np.uint64)
-        np.cumsum([len(data) for data in encoded], out=offsets[1:])
-        blob = np.frombuffer(b"".join(encoded), np.uint8)
-        return cls(blob, offsets, unique_slots(encoded, what) if searchable else None)
+        every = tuple(strings)
+        good, blob, offsets = _core.pack_strings(every)
+        if good < len(every):
+            raise DataError(not_utf8(every[good], f"{what} {good}"))
+        table = cls(blob, offsets)
+        if searchable:
+            table.slots, first, second = _core.key_slots(blob, offsets, cores())
+            if table.slots is None:
+                raise DataError(
+                    f"{what} {second} is {table[second]!r}, the same as {what} {first}. Each must be unique: give keys "
+                    "of their own."
+                )
+        return table
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def bytes_at(self, i: int) -> bytes:
         """The bytes of string i; offsets may come from a damaged file and are checked."""
-        begin, end = int(self.offsets[i]), int(self.offsets[i + 1])
-        if not begin <= end <= len(self.blob):
+        start, end = int(self.offsets[i]), int(self.offsets[i + 1])
+        if not start <= end <= len(self.blob):
             raise FormatError(f"The model is damaged: string {i} lies outside its table. Get a fresh copy of the file.")
-        return self.blob[begin:end].tobytes()
+        return self.blob[start:end].tobytes()
 
     def __getitem__(self, i: int) -> str:
         return self.bytes_at(i).decode("utf-8", errors="replace")
 
     def find(self, text: str) -> int | None:
         """The number of a string, or None."""
-        if self.slots is None or not len(self.slots):
-            return None
-        data = text.encode("utf-8", errors="surrogatepass")
-        at = hash_of(data) % len(self.slots)
-        for _ in range(len(self.slots)):
-            found = int(self.slots[at])
-            if found == 0 or found > len(self):
-                return None
-            if self.bytes_at(found - 1) == data:
-                return found - 1
-            at = (at + 1) % len(self.slots)
-        return None
+        (found,) = self.find_many([text])
+        return None if found < 0 else int(found)
 
     def find_many(self, texts: list[str]) -> npt.NDArray[np.int64]:
         """The number of each string, -1 for those that are not there."""
         found = np.full(len(texts), -1, np.int64)
         if self.slots is not None:
-            _core.find_strings(self.blob, self.offsets, self.slots, texts, found)
+            _core.find_keys(self.blob, self.offsets, self.slots, texts, found)
         return found
 
     def arrays(self, name: str) -> dict[str, Array]:
@@ -91,47 +85,24 @@ class StringTable:
                 f"The model is damaged: {name} has {len(offsets) - 1:,} strings, but there are {count:,} labels."
             )
         blob, slots = arrays.get(f"{name}/blob", np.zeros(0, np.uint8)), arrays.get(f"{name}/slots")
-        if blob.dtype != np.uint8 or offsets.dtype != np.uint64 or (slots is not None and slots.dtype != np.uint32):
-            raise FormatError(
-                f"The model is damaged: the arrays of {name} have odd types. Get a fresh copy of its file."
-            )
+        sound = blob.dtype == np.uint8 and offsets.dtype == np.uint64
+        if not sound or (slots is not None and (slots.dtype != np.uint32 or len(slots) <= count)):
+            raise FormatError(f"The model is damaged: the arrays of {name} do not fit. Get a fresh copy of its file.")
         return cls(blob, offsets, slots)
 
 
-def encode(text: object, i: int, what: str) -> bytes:
-    """One string as UTF-8."""
+def not_utf8(text: object, what: str) -> str:
+    """Why something cannot be stored as UTF-8."""
     if not isinstance(text, str):
-        raise DataError(f"{what} {i} is {text!r}. A string is wanted.")
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise DataError(
-            f"{what} {i} is {text!r}, which is not valid Unicode (a lone surrogate). Mend or drop it."
-        ) from None
-
-
-def unique_slots(encoded: Sequence[bytes], what: str) -> Array:
-    """Slots for strings that must all differ."""
-    slots = np.zeros(len(encoded) * 3 // 2 + 1, np.uint32)
-    first: dict[bytes, int] = {}
-    for i, data in enumerate(encoded):
-        if first.setdefault(data, i) != i:
-            raise DataError(
-                f"{what} {i} is {data.decode()!r}, the same as {what} {first[data]}. Each must be unique: "
-                "give keys of their own."
-            )
-        at = hash_of(data) % len(slots)
-        while slots[at]:
-            at = (at + 1) % len(slots)
-        slots[at] = i + 1
-    return slots
+        return f"{what} is {text!r:.80}; expected a str."
+    return f"{what} is {text!r:.80}, which is not valid Unicode (a lone surrogate). Mend or drop it."
 
 
 def string_sections(names: Sequence[str] | None, keys: Sequence[str] | None, labels: int) -> dict[str, Array]:
     """The tables of keys and names; names that are the keys are stored once."""
     for what, strings in (("names", names), ("keys", keys)):
         if strings is not None and len(strings) != labels:
-            raise DataError(f"There are {len(strings):,} {what} but {labels:,} labels. One for each label is wanted.")
+            raise DataError(f"There are {len(strings):,} {what}; expected {labels:,}, one for each label.")
     if keys is None:
         return {} if names is None else StringTable.of(names, "name", searchable=True).arrays("keys")
     sections = StringTable.of(keys, "key", searchable=True).arrays("keys")

@@ -75,7 +75,7 @@ private:
       if (term.hash == hash && term.length == length && std::memcmp(term.bytes, bytes, length) == 0) return term;
     }
     if (terms_.size() >= Vocabulary::max_terms) throw std::length_error("more than 2^31 - 1 different terms");
-    slots_[at] = slot_word(hash, terms_.size());
+    slots_[at] = TermSlots::word(hash, terms_.size());
     terms_.push_back({hash, keep(bytes, length), 0, static_cast<std::uint32_t>(length), 0, no_text});
     if (2 * terms_.size() >= slots_.size()) grow();
     return terms_.back();
@@ -87,7 +87,7 @@ private:
     for (std::size_t id = 0; id < terms_.size(); ++id) {
       std::uint64_t at = terms_[id].hash & mask;
       while (slots_[at] != 0) at = (at + 1) & mask;
-      slots_[at] = slot_word(terms_[id].hash, id);
+      slots_[at] = TermSlots::word(terms_[id].hash, id);
     }
   }
 
@@ -195,7 +195,7 @@ private:
         for (const Seen& seen : ready) table.add(seen.hash, seen.bytes, seen.length, number);
       };
       for_each_term(text, blocks_[block], desk.scratch, [&](const char* bytes, std::size_t length) {
-        const std::uint64_t hash = term_hash(bytes, length);
+        const std::uint64_t hash = xxh3_64(bytes, length);
         table.prefetch_slot(hash);
         group[waiting++] = {hash, bytes, length};
         if (waiting == std::size(group)) flush();

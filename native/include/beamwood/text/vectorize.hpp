@@ -44,7 +44,7 @@ public:
       : vocabulary_(vocabulary), found_(found) {}
 
   void operator()(const char* bytes, std::size_t length) {
-    const std::uint64_t hash = term_hash(bytes, length);
+    const std::uint64_t hash = xxh3_64(bytes, length);
     vocabulary_.prefetch_slot(hash);
     group_[waiting_++] = {bytes, length, {hash}};
     if (waiting_ == group_.size()) flush();
@@ -71,7 +71,7 @@ private:
     for (const Wanted& wanted : group)
       if (wanted.probe.id < Vocabulary::damaged) vocabulary_.prefetch_bytes(wanted.probe.id);
     for (const Wanted& wanted : group) {
-      const std::uint64_t id = vocabulary_.settle(wanted.probe, wanted.bytes, wanted.length);
+      const std::uint64_t id = vocabulary_.settle(wanted.probe, {wanted.bytes, wanted.length});
       if (id < Vocabulary::damaged) found_.push_back(static_cast<std::uint32_t>(id));
       sound_ &= id != Vocabulary::damaged;
     }
