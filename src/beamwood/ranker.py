@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.engine import Engine, Forests, Stats, allocate
-from beamwood.errors import FormatError, SettingsError
+from beamwood.errors import SettingsError
 from beamwood.filters import Filter, make_filter
 from beamwood.hits import Hits, JsonAnswer, checked_text, hits_above
 from beamwood.inputs.arguments import MOST, positive
@@ -202,17 +202,14 @@ class Ranker:
         labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter)
         known = np.diff(X.indptr).tolist()
         empty: list[Any] = []
-        try:
-            return [
-                hits_above(
-                    _core.hits(labels[i], scores[i], *self._strings.native) if known[i] else empty,
-                    min_score,
-                    known[i],
-                )
-                for i in range(len(known))
-            ]
-        except IndexError as error:
-            raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
+        return [
+            hits_above(
+                _core.hits(labels[i], scores[i], *self._strings.native) if known[i] else empty,
+                min_score,
+                known[i],
+            )
+            for i in range(len(known))
+        ]
 
     def filter(self, allow: Any = None, deny: Any = None, *, missing: str = "error") -> Filter:
         """Which labels may be found: those allowed (default: all) and not denied. For topk, predict and search.
