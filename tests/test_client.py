@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import pairwise
 from pathlib import Path
@@ -16,18 +17,23 @@ import pytest
 
 import beamwood as bw
 
-for needed in ("httpx", "uvicorn", "uvloop", "httptools", "orjson"):
+for needed in ("uvicorn", "uvloop", "httptools", "orjson"):
     pytest.importorskip(needed)
 
-from support.serving import TOKEN, Running, shop  # noqa: E402
+from support.serving import BEARER, TOKEN, Running, counted, shop, wait_for  # noqa: E402
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here = tmp_path_factory.mktemp("client")
     shop().save(here / "shop.bw")
     (here / "token").write_text(TOKEN)
-    with Running(here / "shop.bw", "--token-file", here / "token") as running:
+    return here
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[Running]:
+    with Running(folder / "shop.bw", "--token-file", folder / "token") as running:
         yield running
 
 
@@ -91,9 +97,63 @@ def test_a_busy_server_is_asked_again_after_the_time_it_names() -> None:
         assert caught.value.status == 503
     finally:
         scripted.shutdown()
+        scripted.server_close()
 
 
 def test_importing_beamwood_imports_no_web_library(tmp_path: Path) -> None:
-    code = "import sys, beamwood; print(sorted({'httpx', 'uvicorn', 'uvloop', 'orjson'} & set(sys.modules)))"
+    code = "import sys, beamwood; print(sorted({'http.client', 'ssl', 'uvicorn', 'uvloop', 'orjson'} & {*sys.modules}))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert ran.stdout == "[]\n"
+
+
+def test_connections_are_kept_and_those_that_the_server_closed_are_not_used(folder: Path, server: Running) -> None:
+    with bw.Client(server.url, token=TOKEN, retries=0) as client:
+        for _ in range(5):
+            client.search("wool")
+        wait_for(lambda: counted(server, "beamwood_connections", **BEARER) == 2)  # the client's, and the one that asks
+    with Running(folder / "shop.bw", "--keep-alive-s", "1") as other, bw.Client(other.url, retries=0) as client:
+        client.search("wool")
+        wait_for(lambda: counted(other, "beamwood_connections") == 1)
+        assert client.search("wool")
+
+
+def test_threads_share_a_client(server: Running) -> None:
+    expected = shop().search("warm wool socks")
+    with bw.Client(server.url, token=TOKEN, retries=0) as client, ThreadPoolExecutor(8) as pool:
+        assert all(hits == expected for hits in pool.map(lambda _: client.search("warm wool socks"), range(200)))
+
+
+def test_an_address_may_have_a_path_and_a_proxy_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            body = b'{"models": []}'
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Proxy) as scripted:
+        threading.Thread(target=scripted.serve_forever, daemon=True).start()
+        here = f"127.0.0.1:{scripted.server_port}"
+        try:
+            with bw.Client(f"http://{here}/shop/") as client:
+                assert client.models() == []
+            monkeypatch.setenv("http_proxy", f"http://{here}")
+            monkeypatch.setenv("no_proxy", "localhost")
+            with bw.Client("http://shop.example:81/x") as client:
+                assert client.models() == []
+        finally:
+            scripted.shutdown()
+    assert asked == ["/shop/v1/models", "http://shop.example:81/x/v1/models"]
+
+
+@pytest.mark.parametrize("url", ["shop.example", "ftp://shop.example", "http://"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(bw.SettingsError, match="expected an address like"):
+        bw.Client(url)

@@ -1,16 +1,20 @@
-"""client.py — the address of a `beamwood serve` in, answers as from a model out. Needs the extra: beamwood[client]."""
+"""client.py — the address of a `beamwood serve` in, answers as from a model out. Needs nothing but the base install."""
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from beamwood.errors import BeamwoodError, DataError
 from beamwood.hits import Hit, Hits
+
+if TYPE_CHECKING:
+    from beamwood.server.transport import Answer
 
 _LONGEST_WAIT = 30.0
 _ENVELOPE = frozenset({"model", "version", "engine_us", "queue_us"})  # what every answer has beside its own
@@ -40,17 +44,16 @@ class Client:
         timeout: float = 10.0,
         retries: int = 3,
     ) -> None:
-        try:
-            import httpx
-        except ImportError:
-            raise BeamwoodError("Client needs httpx; install the extra: pip install 'beamwood[client]'") from None
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout)
-        self._lost: type[Exception] = httpx.TransportError
+        from beamwood.server.transport import Connections  # not before: http.client would double the time of import
+
+        self._connections = Connections(url, timeout)
+        self._headers = {"accept": "application/json", "content-type": "application/json"}
+        if token is not None:
+            self._headers["authorization"] = f"Bearer {token}"
         self._model, self._retries = model, retries
 
     def search(self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None, **more: Any) -> Hits:
-        """The best k labels for a text, as Model.search gives them. more: exact, allow, deny, filter."""
+        """The best k labels for a text, as Model.search gives them. more: exact, allow, deny, missing, filter."""
         answer = self._ask(text=text, k=k, beam=beam, min_score=min_score, **more)
         return _hits(answer, round(answer["engine_us"] * 1000))
 
@@ -80,7 +83,7 @@ class Client:
 
     def close(self) -> None:
         """Closes the connections."""
-        self._http.close()
+        self._connections.close()
 
     def __enter__(self) -> Client:
         return self
@@ -96,36 +99,37 @@ class Client:
         return {name: value for name, value in question.items() if value is not None}
 
     def _json(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        data = None if body is None else json.dumps(body).encode()
         for left in range(self._retries, -1, -1):
             try:
-                answer = self._http.request(method, path, json=body)
-            except self._lost as error:
+                answer = self._connections.ask(method, path, data, self._headers)
+            except OSError as error:
                 if not left:
-                    raise ServerError(
-                        0, f"No answer from {self._http.base_url}: {error}. Is the server running?"
-                    ) from None
+                    reason = str(error) or type(error).__name__
+                    message = f"No answer from {self._connections.url}: {reason}. Is the server running?"
+                    raise ServerError(0, message) from None
                 time.sleep(_a_little_more(0.1))
                 continue
-            if answer.status_code == 503 and left:
-                time.sleep(_a_little_more(_seconds(answer.headers.get("retry-after"))))
+            if answer.status == 503 and left:
+                time.sleep(_a_little_more(_seconds(answer.retry_after)))
                 continue
             return _checked(answer)
         raise AssertionError("the last try returns or raises")
 
 
-def _checked(answer: Any) -> dict[str, Any]:
+def _checked(answer: Answer) -> dict[str, Any]:
     """The answer's JSON, or the error that it tells of."""
     try:
-        value = answer.json()
+        value = json.loads(answer.body)
     except ValueError:
         value = None
-    if answer.status_code == 200 and isinstance(value, dict):
+    if answer.status == 200 and isinstance(value, dict):
         return value
     error = value.get("error") if isinstance(value, dict) else None
-    message = error["message"] if isinstance(error, dict) else f"HTTP {answer.status_code}"
-    if answer.status_code == 422:
+    message = error["message"] if isinstance(error, dict) else f"HTTP {answer.status}"
+    if answer.status == 422:
         raise DataError(message)
-    raise ServerError(answer.status_code, message)
+    raise ServerError(answer.status, message)
 
 
 def _hits(answer: dict[str, Any], nanoseconds: int = 0) -> Hits:
