@@ -73,14 +73,36 @@ def test_a_wider_chunk_is_refused_with_advice() -> None:
         bw.Model.from_layers([bw.Layer(weights, np.zeros(65_536, np.int64))])
 
 
-def test_a_batch_of_many_slices_gives_each_row_its_own_answer() -> None:
-    model = small_model()
+@pytest.mark.parametrize(
+    ("layout", "rows"),
+    [("cascade", 70_000), ("chunk", 40_000), ("column", 40_000)],  # slices are 65,536 queries in a cascade, else 16,384
+)
+def test_a_batch_of_many_slices_gives_each_row_its_own_answer(layout: str, rows: int) -> None:
+    model = small_model().using(layout=layout)
     X = small_queries(50)
-    wanted = model.topk(X, 5, 3)
-    pick = np.random.default_rng(0).integers(0, 50, 40_000)
+    expected = small_model().topk(X, 5, 3)
+    pick = np.random.default_rng(0).integers(0, 50, rows)
     for threads in (1, 2):
-        found = model.topk(X[pick], 5, 3, threads)
-        laws.check_same(found, (wanted[0][pick], wanted[1][pick]), threads)
+        labels, scores, stats = model.topk(X[pick], 5, 3, threads, stats=True)
+        assert stats.layout == layout
+        laws.check_same((labels, scores), (expected[0][pick], expected[1][pick]), threads)
+
+
+@pytest.mark.parametrize("layout", ["chunk", "column"])
+def test_a_slice_whose_queries_all_meet_one_wide_chunk_is_cut_smaller(layout: str) -> None:
+    """300 nodes, one of them with 65,000 children: slices are sized by the average, so this one must be cut."""
+    wide, thin = 65_000, 299
+    parent = np.concatenate([np.zeros(wide, int), 1 + np.arange(thin)])
+    top = sp.csc_array((np.array([9], np.float32), ([0], [0])), shape=(4, 1 + thin))  # feature 0 speaks for node 0
+    values = np.random.default_rng(0).normal(size=len(parent)).astype(np.float32)
+    leaves = sp.csc_array((values, (np.arange(len(parent)) % 3 + 1, np.arange(len(parent)))), shape=(4, len(parent)))
+    layers = [bw.Layer(top, np.zeros(1 + thin, int)), bw.Layer(leaves, parent)]
+    model = bw.Model.from_layers(layers, activation="sigmoid")
+    queries = sp.csr_array(np.array([[9, 1, 0, 0], [9, 0, 1, 0], [9, 0, 0, 1]], np.float32))
+    pick = np.arange(1_100) % 3  # 1,100 x 65,000 scores are more than a slice may hold
+    expected = model.topk(queries, 5, beam=1)
+    found = model.using(layout=layout, matcher="binary").topk(queries[pick], 5, beam=1)
+    laws.check_same(found, (expected[0][pick], expected[1][pick]), layout)
 
 
 def test_no_queries_give_no_answers() -> None:
@@ -105,12 +127,15 @@ def test_threads_beyond_the_work_and_the_cores_are_fine(threads: int) -> None:
     laws.check_same(model.topk(small_queries(300), 5, 5, threads), model.topk(small_queries(300), 5, 5), threads)
 
 
-def test_the_sort_of_blocks_changes_no_bit() -> None:
-    model = small_model()
+@pytest.mark.parametrize("layout", ["chunk", "column"])  # a cascade has no blocks to sort
+@pytest.mark.parametrize("matcher", ["march", "binary", "hash", "dense"])
+def test_the_sort_of_blocks_changes_no_bit(layout: str, matcher: str) -> None:
+    model = small_model().using(layout=layout, matcher=matcher)
     X = small_queries(300)
+    assert model.topk(X, stats=True)[2].layout == layout
     for threads in (1, 2):
         labels, scores, _ = model.searcher.topk(X, 5, 5, threads, False, sort_blocks=False)
-        laws.check_same((labels, scores), model.topk(X, 5, 5), threads)
+        laws.check_same((labels, scores), small_model().topk(X, 5, 5), threads)
 
 
 def test_statistics_say_what_was_done_and_chosen() -> None:
