@@ -51,7 +51,7 @@ TRAINERS = {  # name: the rival whose environment it runs in; none: this one
 }
 SEEDED = ("beamwood-fast", "beamwood-balanced", "beamwood-best", "libpecos")  # those that take a seed
 MEASURES = ("precision@1", "precision@3", "precision@5", "recall@10")
-COLUMNS = ("P@1", "P@3", "P@5", "recall@10", "CPU s", "model MB", "CPU µs a query", "peak MB", "test rows")
+COLUMNS = ("P@1", "P@3", "P@5", "recall@10", "CPU s", "model MB", "CPU µs per query", "peak MB", "test rows")
 
 
 def run(trainer: str, name: str, folder: Path, threads: int, seed: int, limit: float) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """plot.py — a model, a training report or labelled queries in, a matplotlib figure out.
 
-Needs the extra: pip install 'beamwood[plot]'. `import beamwood` alone never imports matplotlib. No window is opened:
+Needs the extra: pip install '.[plot]'. `import beamwood` alone never imports matplotlib. No window is opened:
 write a figure with `figure.savefig("tree.png")`, or let a notebook show it.
 """
 
@@ -21,7 +21,7 @@ try:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 except ImportError as error:
-    raise ImportError(f"plots need matplotlib ({error}); install it with: pip install 'beamwood[plot]'") from error
+    raise ImportError(f"plots need matplotlib ({error}); install it in a clone: pip install '.[plot]'") from error
 
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import positive

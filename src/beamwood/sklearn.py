@@ -1,6 +1,6 @@
 """sklearn.py — a scikit-learn estimator around the trainer: fits in a Pipeline and a GridSearchCV.
 
-Needs the extra: pip install 'beamwood[sklearn]'. `import beamwood` alone never imports scikit-learn.
+Needs the extra: pip install '.[sklearn]'. `import beamwood` alone never imports scikit-learn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ try:
     )
 except ImportError as error:
     raise ImportError(
-        f"beamwood.sklearn needs scikit-learn 1.6 or newer ({error}); install it with: pip install 'beamwood[sklearn]'"
+        f"beamwood.sklearn needs scikit-learn 1.6 or newer ({error}); install it in a clone: pip install '.[sklearn]'"
     ) from error
 
 from beamwood.model import Model

@@ -97,3 +97,18 @@ def test_blocks_are_found_run_and_left_out(tmp_path: Path) -> None:
     for block in found[:2]:
         run_python(block, namespace)
     assert namespace["x"] == 2
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "FORMAT.md", "SECURITY.md"])
+def test_the_files_that_documents_name_are_there(page: str) -> None:
+    """A file is named from the top of the repository or of the package, or by its last name only."""
+    rooms = [ROOT, ROOT / "src" / "beamwood", ROOT / "native" / "include" / "beamwood"]
+    known = {
+        path.name for room in ("src", "native", "tests", "bench", "tools", "docs") for path in (ROOT / room).rglob("*")
+    }
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|hpp|cpp|inc|h|md|toml|ini|json)|(?:[\w.-]+/)+)`", text):
+        there = any((room / name).exists() for room in rooms) or ("/" not in name and name in known)
+        assert there or name.startswith(("build/", "dist/")), f"{page} names {name}, which is not there"
+    for name in re.findall(r"\]\(((?!http)[\w./-]+)[)#]", text):
+        assert (ROOT / name).exists(), f"{page} links to {name}, which is not there"

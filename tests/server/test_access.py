@@ -65,7 +65,7 @@ def test_a_missing_extra_is_named_with_its_pip_line(folder: Path) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 1
-    assert ran.stderr == "error: serve needs uvloop; install the extra: pip install 'beamwood[serve]'\n"
+    assert ran.stderr == "error: serve needs uvloop; install the extra in a clone: pip install '.[serve]'\n"
 
 
 # --- the head of a request -------------------------------------------------------------------------------------------

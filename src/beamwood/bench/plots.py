@@ -1,6 +1,6 @@
 """plots.py — a report's cases in, PNG and SVG pictures out: the paper's figures, then ours.
 
-Needs the extra: pip install 'beamwood[plot]'.
+Needs the extra: pip install '.[plot]'.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def serve(
     """
     missing = [module for module in _NEEDED if importlib.util.find_spec(module) is None]
     if missing:
-        raise SettingsError(f"serve needs {', '.join(missing)}; install the extra: pip install 'beamwood[serve]'")
+        raise SettingsError(f"serve needs {', '.join(missing)}; install the extra in a clone: pip install '.[serve]'")
     from beamwood.server.process.supervisor import Supervisor
 
     values = {made.name: made.metadata.get("read", lambda value: value)(given[made.name]) for made in _FIELDS}

@@ -1,4 +1,4 @@
-"""Models in, HTTP out: `beamwood serve`. Needs the extra: pip install 'beamwood[serve]'.
+"""Models in, HTTP out: `beamwood serve`. Needs the extra: pip install '.[serve]'.
 
 A request walks: worker.py (sockets) ─▶ connection.py (HTTP) ─▶ dispatch.py (routes) ─▶ access.py (may it?) ─▶ schema.py
 (what is asked) ─▶ admission.py (is there room?) ─▶ answers.py (the model) ─▶ back. Plain short searches take direct.py
