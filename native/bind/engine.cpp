@@ -7,8 +7,6 @@
 
 #include <tuple>
 
-#include "beamwood/engine/exact.hpp"
-
 using namespace beamwood;
 
 namespace {
@@ -110,7 +108,7 @@ constexpr int kDamaged = 5; // after the kinds of RowFault
 using Choice = std::tuple<std::uint32_t, std::uint32_t, int, double, double, double, double>;
 using Stats = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::vector<Choice>>;
 
-std::vector<Choice> choices_of(const BeamSearch& search) {
+std::vector<Choice> choices_of(const Search& search) {
   std::vector<Choice> out;
   for (const LayerChoice& c : search.choices)
     out.emplace_back(c.tree, c.layer, static_cast<int>(c.matcher), c.statistics.blocks, c.statistics.chunks,
@@ -141,19 +139,11 @@ nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& feature
     if (fault == 0 &&
         (queries.size() != labels.shape(0) || queries.size() != scores.shape(0) || scores.shape(1) != options.k))
       throw nb::value_error("results do not have a row for each query");
-    Work work;
     bool sound = true;
-    if (fault == 0 && exact) {
-      sound = scratch->exact.run(self.forest, queries, options, workers, labels.data(), scores.data(), filter);
-      work = scratch->exact.work;
-    } else if (fault == 0 && filter) {
-      sound = scratch->filtered.run(self.forest, *filter, queries, options, workers, labels.data(), scores.data());
-      work = scratch->filtered.work;
-    } else if (fault == 0) {
-      sound = scratch->beam.run(self.forest, queries, options, workers, labels.data(), scores.data());
-      work = scratch->beam.work;
-      if (with_stats) std::get<4>(stats) = choices_of(scratch->beam);
-    }
+    if (fault == 0)
+      sound = scratch->search.run(self.forest, queries, options, workers, labels.data(), scores.data(), filter, exact);
+    const Work work = scratch->search.work;
+    if (with_stats) std::get<4>(stats) = choices_of(scratch->search);
     if (!sound) fault = kDamaged;
     const auto spent = std::chrono::steady_clock::now() - begin;
     std::get<0>(stats) = static_cast<std::uint64_t>(std::chrono::nanoseconds(spent).count());

@@ -17,7 +17,7 @@ void bind_explain(nb::module_& m) {
   m.def(
       "node_weights",
       [](const PyForest& self, std::uint32_t tree, std::uint32_t layer, std::uint32_t node) {
-        NodeWeights found;
+        WeightsOfNode found;
         {
           const nb::gil_scoped_release released;
           if (!node_weights(self.forest, tree, layer, node, found)) throw nb::index_error("a node leads outside");

@@ -87,9 +87,7 @@ inline Found find(PyForest& self, const beamwood::Vectorizer& vectorizer, std::s
   float* const scores = scratch.scores.data();
   const auto begin = std::chrono::steady_clock::now();
   found.sound =
-      wanted.filter
-          ? scratch.filtered.run(self.forest, *wanted.filter, {&query, 1}, options, beamwood::Workers{}, labels, scores)
-          : scratch.beam.run(self.forest, {&query, 1}, options, beamwood::Workers{}, labels, scores);
+      scratch.search.run(self.forest, {&query, 1}, options, beamwood::Workers{}, labels, scores, wanted.filter);
   found.nanoseconds =
       static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
   found.count = found.sound ? wanted.k : 0;

@@ -7,8 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "beamwood/engine/exact.hpp"
-#include "beamwood/engine/filtered.hpp"
+#include "beamwood/engine/search.hpp"
 #include "beamwood/text/vectorize.hpp"
 
 // Calls never share scratch memory: each takes a search from here and gives it back. What is kept grows to the
@@ -53,9 +52,7 @@ private:
 
 struct CallScratch {
   beamwood::QueryBatch batch;
-  beamwood::BeamSearch beam;
-  beamwood::FilteredSearch filtered;
-  beamwood::ExactSearch exact;
+  beamwood::Search search;
   beamwood::TextScratch text;
   std::vector<std::uint32_t> ids;
   std::vector<float> values, scores;

@@ -66,18 +66,19 @@ int try_all(Random& random, const OwnedForest& own, const Filter& sound, std::sp
         reported += !search(forest, queries, options).sound;
       }
       Answers answers(queries.size(), options.k);
-      FilteredSearch filtered; // with the filter of the forest before it was damaged: nothing was found out yet
+      Search filtered; // with the filter of the forest before it was damaged: nothing was found out yet
       reported +=
-          !filtered.run(forest, sound, queries, options, Workers{}, answers.labels.data(), answers.scores.data());
+          !filtered.run(forest, queries, options, Workers{}, answers.labels.data(), answers.scores.data(), &sound);
       if (own.trees.size() > 1) continue;
-      ExactSearch exact;
-      reported += !exact.run(forest, queries, options, Workers{}, answers.labels.data(), answers.scores.data());
+      Search exact;
+      reported +=
+          !exact.run(forest, queries, options, Workers{}, answers.labels.data(), answers.scores.data(), nullptr, true);
     }
   }
   Filter filter;
   reported += !filter.build(own.view(Layout::chunk), std::vector<std::uint8_t>(own.labels, 1));
   for (const Layout layout : kLayouts) {
-    NodeWeights weights;
+    WeightsOfNode weights;
     const std::size_t layer = random.below(own.trees[0].size());
     reported += !node_weights(own.view(layout), 0, layer, random.below(own.trees[0][layer].nodes + 1u), weights);
   }

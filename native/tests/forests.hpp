@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "beamwood/engine/filtered.hpp"
+#include "beamwood/engine/search.hpp"
 #include "beamwood/layout/cascade_read.hpp"
 #include "beamwood/layout/layer_build.hpp"
 #include "beamwood/layout/node.hpp"
@@ -326,8 +326,8 @@ struct Answers {
 inline Answers search(const Forest& forest, std::span<const Query> queries, const SearchOptions& options,
                       unsigned threads = 1) {
   Answers answers(queries.size(), options.k);
-  BeamSearch beam;
-  answers.sound = beam.run(forest, queries, options, Workers{threads}, answers.labels.data(), answers.scores.data());
+  Search search;
+  answers.sound = search.run(forest, queries, options, Workers{threads}, answers.labels.data(), answers.scores.data());
   return answers;
 }
 

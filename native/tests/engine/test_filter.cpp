@@ -101,9 +101,9 @@ Answers plain_filtered(const PlainForest& forest, const std::vector<std::uint8_t
 Answers filtered(const Forest& forest, const Filter& filter, std::span<const Query> queries,
                  const SearchOptions& options, unsigned threads) {
   Answers answers(queries.size(), options.k);
-  FilteredSearch search;
+  Search search;
   answers.sound =
-      search.run(forest, filter, queries, options, Workers{threads}, answers.labels.data(), answers.scores.data());
+      search.run(forest, queries, options, Workers{threads}, answers.labels.data(), answers.scores.data(), &filter);
   return answers;
 }
 
@@ -182,7 +182,7 @@ TEST(a_nodes_weights_come_back_from_every_layout) {
         for (std::size_t l = 0; l < plain.trees[t].size(); ++l) {
           const auto nodes = static_cast<std::uint32_t>(plain.trees[t][l].column.size());
           const std::uint32_t node = random.below(nodes);
-          NodeWeights found;
+          WeightsOfNode found;
           CHECK(node_weights(forest, t, l, node, found));
           std::size_t i = 0;
           for (const auto& [feature, weight] : plain.trees[t][l].column[node]) {

@@ -129,9 +129,9 @@ TEST(exact_search_is_the_plain_search_with_an_endless_beam) {
     for (const Layout layout : kLayouts)
       for (const unsigned threads : {1u, 2u}) {
         Answers found(rows.queries().size(), options.k);
-        ExactSearch exact;
+        Search exact;
         found.sound = exact.run(own.view(layout), rows.queries(), options, Workers{threads}, found.labels.data(),
-                                found.scores.data());
+                                found.scores.data(), nullptr, true);
         CHECK(found == expected);
       }
   }
@@ -199,9 +199,9 @@ TEST(labels_and_shapes_of_a_damaged_tree_are_reported) {
       options.k = options.beam = 100000; // everything is looked at
       beam &= !search(forest, rows.queries(), options, 2).sound;
       Answers answers(rows.queries().size(), options.k);
-      ExactSearch exact;
-      best_first &=
-          !exact.run(forest, rows.queries(), options, Workers{2}, answers.labels.data(), answers.scores.data());
+      Search exact;
+      best_first &= !exact.run(forest, rows.queries(), options, Workers{2}, answers.labels.data(),
+                               answers.scores.data(), nullptr, true);
     }
     return beam && best_first;
   };

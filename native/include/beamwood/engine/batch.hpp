@@ -1,7 +1,7 @@
-// The blocks of one layer in, their scores out: Algorithm 3. Blocks are sorted by chunk, so that a chunk enters the
+// The blocks of one layer in, their sums out: Algorithm 3. Blocks are sorted by chunk, so that a chunk enters the
 // cache once for all its queries, and shared out over workers at chunk boundaries.
 //
-// The law: a block's scores depend on its query and its chunk alone. Workers own ranges of chunks (each with its own
+// The law: a block's sums depend only on its query and its chunk. Workers own ranges of chunks (each with its own
 // dense lookup) and write to the places of their own blocks, so neither order nor threads can change a bit.
 #pragma once
 #include <algorithm>
@@ -21,7 +21,7 @@ struct OpenNode {
   std::uint32_t query;
   float score;
   std::uint32_t first_child, width;
-  std::uint64_t scores_at; // where its children's scores go
+  std::uint64_t sums_at; // where its children's sums go
 };
 
 // Stable sort of (chunk << 32 | place) keys by chunk: one counting pass for each 11 bits that chunk numbers need.
@@ -47,13 +47,13 @@ private:
 
 class LayerEvaluator {
 public:
-  // Scores the children of every open node. False: the model's arrays are damaged.
+  // Adds up the children of every open node. False: the model's arrays are damaged.
   bool evaluate(const Forest& forest, const TreeLayer& layer, std::span<const Query> queries,
-                std::span<const OpenNode> open, std::span<float> scores, Matcher matcher, const Kernels& kernels,
+                std::span<const OpenNode> open, std::span<float> sums, Matcher matcher, const Kernels& kernels,
                 bool sort_blocks, const Workers& workers, std::vector<BlockRunner>& runners) {
     if (queries.size() == 1) { // online: nothing to sort, nothing to share out
       for (const OpenNode& node : open) {
-        const Block block{&queries[node.query], node.score, scores.data() + node.scores_at};
+        const Block block{&queries[node.query], sums.data() + node.sums_at};
         if (!runners[0].run(forest, layer, node.node, {&block, 1}, matcher, kernels)) return false;
       }
       return true;
@@ -70,7 +70,7 @@ public:
         run.clear();
         for (; i < pieces_[piece + 1] && order_[i] >> 32 == chunk; ++i) {
           const OpenNode& node = open[static_cast<std::uint32_t>(order_[i])];
-          run.push_back({&queries[node.query], node.score, scores.data() + node.scores_at});
+          run.push_back({&queries[node.query], sums.data() + node.sums_at});
         }
         if (!runners[worker].run(forest, layer, static_cast<std::uint32_t>(chunk), run, matcher, kernels))
           sound = false;
@@ -84,8 +84,8 @@ private:
   void cut(unsigned threads) {
     pieces_.assign(1, 0);
     constexpr std::size_t kMost = 4096; // Ctrl-C is heard between pieces
-    const std::size_t wanted = std::min(kMost, threads == 1 ? order_.size() : order_.size() / (8 * threads) + 1);
-    for (std::size_t at = wanted; at < order_.size(); at += wanted) {
+    const std::size_t size = std::min(kMost, threads == 1 ? order_.size() : order_.size() / (8 * threads) + 1);
+    for (std::size_t at = size; at < order_.size(); at += size) {
       while (at < order_.size() && order_[at] >> 32 == order_[at - 1] >> 32) ++at;
       if (at < order_.size()) pieces_.push_back(at);
     }

@@ -1,7 +1,7 @@
-// One block (a query and a chunk) in, the scores of the chunk's nodes out: the product of Algorithm 2, by any of the
+// One block (a query and a chunk) in, the sums of the chunk's nodes out: the product of Algorithm 2, by any of the
 // eight variants. A run is all blocks of one chunk that are evaluated together.
 //
-// A matcher finds the common rows, a kernel adds them up and activates. The two meet in a list of matches, so that
+// A matcher finds the common rows, a kernel adds them up. The two meet in a list of matches, so that
 // matchers know nothing of layouts and instruction sets, and kernels nothing of matchers.
 #pragma once
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "beamwood/engine/score.hpp"
+#include "beamwood/engine/work.hpp"
 #include "beamwood/layout/forest.hpp"
 #include "beamwood/match/binary.hpp"
 #include "beamwood/match/dense.hpp"
@@ -22,19 +23,7 @@ namespace beamwood {
 
 struct Block {
   const Query* query;
-  float parent_score;
-  float* scores; // room for the chunk's width
-};
-
-// What a call did, for people who ask.
-struct Work {
-  std::uint64_t blocks = 0, rows = 0, bytes = 0;
-
-  void operator+=(const Work& other) noexcept {
-    blocks += other.blocks;
-    rows += other.rows;
-    bytes += other.bytes;
-  }
+  float* sums; // room for the chunk's width
 };
 
 // Scratch memory of one worker. Grows to what is needed and is kept from call to call.
@@ -51,20 +40,13 @@ public:
     if (sums_.size() < (siblings.width <= kMaskWidth ? kMaskWidth : 65536u))
       sums_.resize(siblings.width <= kMaskWidth ? kMaskWidth : 65536u);
     work.blocks += blocks.size();
-    const float* bias = layer.shape.bias.empty() ? nullptr : layer.shape.bias.data() + siblings.begin;
-    const auto activate = [&](const Block& block) {
-      scores_of_children(kernels, forest.activation, sums_.data(), bias, siblings.width, block.parent_score,
-                         block.scores);
-    };
-    return forest.layout == Layout::chunk ? run_chunk(layer, parent, siblings, blocks, matcher, kernels, activate)
-                                          : run_columns(layer, siblings, blocks, matcher, activate);
+    return forest.layout == Layout::chunk ? run_chunk(layer, parent, siblings, blocks, matcher, kernels)
+                                          : run_columns(layer, siblings, blocks, matcher);
   }
 
 private:
-  // Every run leaves the sums of a block in sums_ and calls activate(block), which makes the block's scores of them.
-  template <class Activate>
   bool run_chunk(const TreeLayer& layer, std::uint32_t parent, const Siblings& siblings, std::span<const Block> blocks,
-                 Matcher matcher, const Kernels& kernels, Activate&& activate) {
+                 Matcher matcher, const Kernels& kernels) {
     Chunk chunk;
     if (!layer.chunks.at(parent, chunk)) return false;
     const auto record = [&](std::uint32_t row) { return chunk.offset[row]; };
@@ -79,7 +61,7 @@ private:
         sound = false;
         break;
       }
-      activate(block);
+      std::copy_n(sums_.data(), siblings.width, block.sums);
       count(found, static_cast<std::uint64_t>(words) * 4 + found * 8);
     }
     if (matcher == Matcher::dense) lookup_.leave(chunk.support);
@@ -103,9 +85,7 @@ private:
   }
 
   // The vanilla product: each column on its own. With `dense` a column is entered once for all blocks.
-  template <class Activate>
-  bool run_columns(const TreeLayer& layer, const Siblings& siblings, std::span<const Block> blocks, Matcher matcher,
-                   Activate&& activate) {
+  bool run_columns(const TreeLayer& layer, const Siblings& siblings, std::span<const Block> blocks, Matcher matcher) {
     for (std::uint32_t child = 0; child < siblings.width; ++child) {
       Column column;
       if (!layer.columns.at(siblings.begin + child, column)) return false;
@@ -114,14 +94,10 @@ private:
         const std::uint32_t found = match(*block.query, column.support, matcher);
         float sum = 0.0f;
         for (std::uint32_t i = 0; i < found; ++i) sum += matches_[i].value * column.weight[matches_[i].row];
-        block.scores[child] = sum;
+        block.sums[child] = sum;
         count(found, found * 8);
       }
       if (matcher == Matcher::dense) lookup_.leave(column.support);
-    }
-    for (const Block& block : blocks) {
-      std::copy_n(block.scores, siblings.width, sums_.data());
-      activate(block);
     }
     return true;
   }

@@ -30,4 +30,10 @@ inline float score_of(Key key) noexcept {
   return std::bit_cast<float>((falling & 0x80000000u) ? falling : ~falling & 0x7fffffffu);
 }
 
+// Whether a candidate's score is worse than that of a bar; at equal scores ids decide, so it may still win.
+inline bool worse(Key key, Key bar) noexcept { return key >> 32 > bar >> 32; }
+
+// Whether no id can bring a candidate of this score past a bar.
+inline bool worse_or_same(Key best_key_of_score, Key bar) noexcept { return best_key_of_score >= bar; }
+
 } // namespace beamwood

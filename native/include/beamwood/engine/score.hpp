@@ -41,12 +41,6 @@ struct Kernels {
                         std::uint32_t* out) noexcept;
 };
 
-// The scores of a node's children from their sums: every search comes through here, so that what a node hands down to
-// them is the same in all.
-inline void scores_of_children(const Kernels& kernels, const Activation& activation, const float* sums,
-                               const float* bias, std::uint32_t width, float parent, float* scores) noexcept {
-  kernels.activate(activation, sums, bias, width, activation.handed_down(parent, bias, width), scores);
-}
 
 extern const Kernels kScalarKernels;
 #if defined(__x86_64__)

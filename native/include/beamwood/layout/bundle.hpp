@@ -2,15 +2,15 @@
 //
 // A node of a binary tree has two children, so a chunk would be two siblings wide: its records would be mostly head, and
 // a query would wait for memory at every one of many layers. So neighbouring layers are bundled as long as what descends
-// from one node in them fits a mask. That is the node's clan, a run of nodes in each layer, which are the slots of one
+// from one node in them fits a mask. That is the node's slots, a run of nodes in each layer, which are the slots of one
 // chunk, layer behind layer:
 //
 //      above                   p
 //      layer 1           0           1               chunk of p:  slots 0 1 | 2 3 4 5
 //      layer 2        0     1     2     3
 //
-// One chunk gives the sums of the whole clan; the search then goes through the layers as ever, with sums that it has.
-// Only slots of the last layer lead on to other chunks. A bundle of one layer is a layer, and its clans are siblings.
+// One chunk gives the sums of the whole slots; the search then goes through the layers as ever, with sums that it has.
+// Only slots of the last layer lead on to other chunks. A bundle of one layer is a layer, and its subtrees are siblings.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace beamwood {
 
 inline constexpr std::size_t kMostBundled = 4; // layers
 
-struct Clan {
+struct SubtreeSlots {
   std::size_t layers = 1;
   std::array<std::uint32_t, kMostBundled> begin{};    // its first node in each layer
   std::array<std::uint32_t, kMostBundled + 1> slot{}; // of that node; then: how many there are
@@ -32,7 +32,7 @@ struct Clan {
   std::uint32_t width() const noexcept { return slot[layers]; }
   std::uint32_t nodes(std::size_t step) const noexcept { return slot[step + 1] - slot[step]; }
 
-  // The first slot of some siblings of a layer. False: they are not all of the clan.
+  // The first slot of some siblings of a layer. False: they are not all of the slots.
   bool find(std::size_t step, const Siblings& siblings, std::uint32_t& first) const noexcept {
     const std::uint32_t place = siblings.begin - begin[step];
     first = slot[step] + place;
@@ -52,7 +52,7 @@ struct Bundle {
 
   // What descends from a node above. False when that is more than a chunk of several layers may have, or when the
   // offsets are not those of an honest tree.
-  bool clan(std::uint32_t parent, Clan& out) const noexcept {
+  bool slots(std::uint32_t parent, SubtreeSlots& out) const noexcept {
     Siblings run;
     if (!shape[0]->children(parent, run)) return false;
     out.layers = layers;
@@ -72,7 +72,7 @@ struct Bundle {
 };
 
 // How layers are bundled: for each how many layers of its bundle lie above it. From the top down a bundle takes in layer
-// after layer while every clan fits.
+// after layer while every slots fits.
 inline std::vector<std::size_t> bundled(std::span<const LayerShape> layers) {
   std::vector<std::size_t> step(layers.size(), 0);
   Bundle bundle;
@@ -80,8 +80,8 @@ inline std::vector<std::size_t> bundled(std::span<const LayerShape> layers) {
     if (l == 0 || bundle.layers == kMostBundled) bundle.layers = 0;
     bundle.shape[bundle.layers++] = &layers[l];
     for (std::uint32_t p = 0; bundle.layers > 1 && p < bundle.parents(); ++p) {
-      Clan clan;
-      if (!bundle.clan(p, clan)) bundle = {1, {&layers[l]}};
+      SubtreeSlots slots;
+      if (!bundle.slots(p, slots)) bundle = {1, {&layers[l]}};
     }
     step[l] = bundle.layers - 1;
   }
@@ -93,20 +93,20 @@ template <class Source> struct BundleSource {
   Bundle bundle;
   std::array<Source, kMostBundled> layer{};
 
-  // Calls visit(feature, slot, weight) for the clan of a node above.
-  template <class Visit> bool each_weight(std::uint32_t parent, const Clan& clan, Visit&& visit) const {
+  // Calls visit(feature, slot, weight) for the slots of a node above.
+  template <class Visit> bool each_weight(std::uint32_t parent, const SubtreeSlots& slots, Visit&& visit) const {
     std::uint32_t first = parent, count = 1; // the nodes whose children come next
     for (std::size_t step = 0; step < bundle.layers; ++step) {
       for (std::uint32_t node = first; node < first + count; ++node) {
         Siblings siblings;
         std::uint32_t slot;
-        if (!bundle.shape[step]->children(node, siblings) || !clan.find(step, siblings, slot)) return false;
+        if (!bundle.shape[step]->children(node, siblings) || !slots.find(step, siblings, slot)) return false;
         if (!layer[step].each_weight(node, siblings, [&](std::uint32_t feature, std::uint32_t child, float weight) {
               visit(feature, slot + child, weight);
             }))
           return false;
       }
-      first = clan.begin[step], count = clan.nodes(step);
+      first = slots.begin[step], count = slots.nodes(step);
     }
     return true;
   }

@@ -144,8 +144,8 @@ struct Place {
   return found == kNoRow || pages.turns == 0 ? found : found | pages.upper(at, child);
 }
 
-// Calls for a record that will be read soon.
-[[gnu::always_inline]] inline void call_for(const CascadeChunk& chunk, std::uint32_t at) noexcept {
+// Prefetches a record that will be read soon.
+[[gnu::always_inline]] inline void prefetch(const CascadeChunk& chunk, std::uint32_t at) noexcept {
   const std::uint32_t* const record = chunk.words + at;
   __builtin_prefetch(record);
   __builtin_prefetch(record + 16);
@@ -184,7 +184,7 @@ struct RowList {
   std::size_t size() const noexcept { return end - begin; }
 };
 
-// The features of a query in, its rows in the root's chunk out; their records are called for. Returns how many; `out` has
+// The features of a query in, its rows in the root's chunk out; their records are prefetched. Returns how many; `out` has
 // room for all, and one more.
 inline std::size_t root_rows(const CascadeWeights& top, const Query& query, const CascadeChunk& chunk,
                              Placed* out) noexcept {
@@ -193,7 +193,7 @@ inline std::size_t root_rows(const CascadeWeights& top, const Query& query, cons
     const std::uint32_t at = top.root[query.feature[i]];
     const bool there = at != kNoRow;
     *out = {at, query.value[i]};
-    call_for(chunk, at & (0u - std::uint32_t{there}));
+    prefetch(chunk, at & (0u - std::uint32_t{there}));
     out += there;
   }
   return static_cast<std::size_t>(out - first);
@@ -222,7 +222,7 @@ inline std::size_t follow_masked(const CascadeChunk& parent, const Pages& pages,
     std::uint32_t place = half_word(record, form.place(weight_words(kind, weights), nth));
     if constexpr (paged) place |= turner.upper(row->offset);
     *out = {place, row->value};
-    call_for(to, place & (0u - there));
+    prefetch(to, place & (0u - there));
     out += there;
   }
   return static_cast<std::size_t>(out - first);
@@ -255,7 +255,7 @@ inline std::size_t follow_all_wide(const CascadeChunk parent, const Pages& pages
     const std::uint32_t lower = follow_wide(parent, row.offset, form, child), there = lower != kNoRow;
     const std::uint32_t at = lower | turner.upper(row.offset);
     out[found] = {at, row.value};
-    call_for(chunk, at & (0u - there));
+    prefetch(chunk, at & (0u - there));
     found += there;
   }
   return found;
@@ -314,7 +314,7 @@ inline std::size_t follow_leads(const Kernels& kernels, const CascadeChunk& pare
     if constexpr (first_in_head) half = nth == 0 ? 2 * std::uint64_t{rows[row].offset} + 1 : half - 1;
     const std::uint32_t place = half_word(words, half) | turner.upper(rows[row].offset);
     out[i] = {place, rows[row].value};
-    call_for(to, place);
+    prefetch(to, place);
   }
   return count;
 }

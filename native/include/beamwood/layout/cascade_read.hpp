@@ -21,7 +21,7 @@ struct CascadeSource {
   std::span<const std::uint32_t> feature;
   Bundle bundle;
   std::size_t step = 0;                  // the layer's place in the bundle
-  std::span<const std::uint32_t> origin; // beyond the first layer of a bundle: of each parent, whose clan it is in
+  std::span<const std::uint32_t> origin; // beyond the first layer of a bundle: of each parent, whose slots it is in
 
   // Calls visit(chunk, feature, place) for each record of a chunk. False: the records are not those of honest rows.
   template <class Visit> bool each_row(std::uint32_t number, std::uint32_t width, Visit&& visit) const {
@@ -41,11 +41,11 @@ struct CascadeSource {
 
   template <class Visit> bool each_weight(std::uint32_t parent, const Siblings& siblings, Visit&& visit) const {
     const std::uint32_t number = step == 0 ? parent : origin[parent];
-    Clan clan;
-    if (!bundle.clan(number, clan)) return false;
-    const std::uint32_t first = clan.slot[step] + (siblings.begin - clan.begin[step]);
-    return each_row(number, clan.width(), [&](const CascadeChunk& chunk, std::uint32_t f, std::uint32_t at) {
-      return beamwood::each_weight(chunk.words, chunk.word_count, at, chunk.form(clan.width(), inner),
+    SubtreeSlots slots;
+    if (!bundle.slots(number, slots)) return false;
+    const std::uint32_t first = slots.slot[step] + (siblings.begin - slots.begin[step]);
+    return each_row(number, slots.width(), [&](const CascadeChunk& chunk, std::uint32_t f, std::uint32_t at) {
+      return beamwood::each_weight(chunk.words, chunk.word_count, at, chunk.form(slots.width(), inner),
                                    [&](std::uint32_t slot, float weight) {
                                      if (slot - first < siblings.width) visit(f, slot - first, weight);
                                    });
@@ -97,7 +97,7 @@ private:
     row_start_ = {0, feature_.size()};
   }
 
-  // The nodes of the layer above are the next one's parents: each is in the clan of its own parent.
+  // The nodes of the layer above are the next one's parents: each is in the slots of its own parent.
   void find_origins(const LayerShape& above) {
     std::vector<std::uint32_t> origin(above.nodes, 0);
     for (std::uint32_t p = 0; p < above.parents(); ++p)
@@ -124,22 +124,22 @@ private:
   template <class Visit> static bool each_place(const CascadeSource& above, const Workers& workers, Visit&& visit) {
     std::atomic<bool> sound{true};
     parallel_for(workers, above.bundle.parents(), [&](std::size_t parent, unsigned) {
-      Clan clan;
+      SubtreeSlots slots;
       const auto p = static_cast<std::uint32_t>(parent);
       const auto row = [&](const CascadeChunk& chunk, std::uint32_t f, std::uint32_t at) {
         bool leads = true;
-        const bool honest = each_child(chunk.words + at, clan.width(), [&](std::uint32_t slot) {
-          if (slot < clan.bottom_slot()) leads = false;
-          else visit(clan.bottom().begin + (slot - clan.bottom_slot()), f);
+        const bool honest = each_child(chunk.words + at, slots.width(), [&](std::uint32_t slot) {
+          if (slot < slots.bottom_slot()) leads = false;
+          else visit(slots.bottom().begin + (slot - slots.bottom_slot()), f);
         });
         return honest && leads;
       };
-      if (!above.bundle.clan(p, clan) || !above.each_row(p, clan.width(), row)) sound = false;
+      if (!above.bundle.slots(p, slots) || !above.each_row(p, slots.width(), row)) sound = false;
     });
     return sound;
   }
 
-  // Calls visit(slot) for everyone in a clan whose chunk goes on with the row of this record.
+  // Calls visit(slot) for everyone in a slots whose chunk goes on with the row of this record.
   template <class Visit> static bool each_child(const std::uint32_t* record, std::uint32_t width, Visit&& visit) {
     if (width <= kMaskWidth) {
       std::uint32_t mask = MaskForm(width, true).children(record);

@@ -95,9 +95,9 @@ struct LayerRows {
 };
 
 // How often a chunk's offsets turn a page, at most: see Pages.
-inline std::uint32_t page_turns(const LayerRows* below, const Clan& clan) noexcept {
+inline std::uint32_t page_turns(const LayerRows* below, const SubtreeSlots& slots) noexcept {
   std::uint64_t most = 1;
-  const Siblings bottom = clan.bottom();
+  const Siblings bottom = slots.bottom();
   for (std::uint32_t c = 0; below && c < bottom.width; ++c) {
     const std::size_t node = bottom.begin + c;
     most = std::max(most, below->word_start[node + 1] - below->word_start[node]);
@@ -107,8 +107,8 @@ inline std::uint32_t page_turns(const LayerRows* below, const Clan& clan) noexce
 
 inline void LayerRows::chunk_starts(const Bundle& bundle, const LayerRows* below, std::span<std::uint64_t> out) const {
   for (std::uint32_t p = 0; p < bundle.parents(); ++p) {
-    Clan clan;
-    out[p] = word_start[p] << 1 | (bundle.clan(p, clan) && page_turns(below, clan) > 0 ? 1u : 0u);
+    SubtreeSlots slots;
+    out[p] = word_start[p] << 1 | (bundle.slots(p, slots) && page_turns(below, slots) > 0 ? 1u : 0u);
   }
   out[bundle.parents()] = word_start.back() << 1;
 }
@@ -130,10 +130,10 @@ public:
     rows.page_words.assign(parents, 0);
     rows.scale.assign(parents, 1.0f);
     std::atomic<std::uint64_t> empty{0}, longest{0};
-    const bool sound = each_chunk(workers, [&](std::uint32_t parent, const Clan& clan, Scratch& scratch) {
-      const std::uint64_t pages = Pages::words(page_turns(below_, clan), clan.width());
+    const bool sound = each_chunk(workers, [&](std::uint32_t parent, const SubtreeSlots& slots, Scratch& scratch) {
+      const std::uint64_t pages = Pages::words(page_turns(below_, slots), slots.width());
       std::uint64_t words = pages;
-      const RecordForm form = form_of(clan);
+      const RecordForm form = form_of(slots);
       std::uint64_t without = 0, most = 0;
       for (const RowCounts& row : scratch.counts) {
         const std::uint64_t size = form.words(row.weights, row.children);
@@ -164,12 +164,12 @@ public:
     rows.feature.resize(rows.row_start.back());
     rows.length.reset(rows.row_start.back(), rows.longest);
     std::fill(words.end() - kTailWords, words.end(), 0u);
-    return each_chunk(workers, [&](std::uint32_t parent, const Clan& clan, Scratch& scratch) {
-      const RecordForm form = form_of(clan, rows.scale[parent]);
+    return each_chunk(workers, [&](std::uint32_t parent, const SubtreeSlots& slots, Scratch& scratch) {
+      const RecordForm form = form_of(slots, rows.scale[parent]);
       std::uint32_t* const base = words.data() + rows.word_start[parent];
       place_records(parent, form, scratch, rows, base);
-      write_offsets(clan, form, scratch, base);
-      return write_weights(parent, clan, form, scratch, base);
+      write_offsets(slots, form, scratch, base);
+      return write_weights(parent, slots, form, scratch, base);
     });
   }
 
@@ -190,20 +190,20 @@ private:
     float largest = 0;                // size of a weight of the chunk
   };
 
-  RecordForm form_of(const Clan& clan, float scale = 1.0f) const noexcept {
-    return {clan.width(), below_ != nullptr, {kind_, scale}};
+  RecordForm form_of(const SubtreeSlots& slots, float scale = 1.0f) const noexcept {
+    return {slots.width(), below_ != nullptr, {kind_, scale}};
   }
 
   // Calls visit(slot, feature, offset) for the rows of all chunks below.
-  template <class Visit> void each_row_below(const Clan& clan, Visit&& visit) const {
-    const Siblings bottom = clan.bottom();
+  template <class Visit> void each_row_below(const SubtreeSlots& slots, Visit&& visit) const {
+    const Siblings bottom = slots.bottom();
     for (std::uint32_t c = 0; below_ && c < bottom.width; ++c)
       below_->each_offset(bottom.begin + c, [&](std::uint64_t row, std::uint32_t offset) {
-        visit(clan.bottom_slot() + c, below_->feature[row], offset);
+        visit(slots.bottom_slot() + c, below_->feature[row], offset);
       });
   }
 
-  // Gives work(parent, clan, scratch) the features of each chunk with their numbers of weights and children.
+  // Gives work(parent, slots, scratch) the features of each chunk with their numbers of weights and children.
   template <class Work> bool each_chunk(const Workers& workers, Work&& work) const {
     for (std::size_t step = 0; step < source_.bundle.layers; ++step) {
       const auto& start = source_.bundle.shape[step]->child_start;
@@ -218,7 +218,7 @@ private:
       Scratch& own = scratch[worker];
       for (std::size_t p = task * kRun; p < std::min(parents, (task + 1) * kRun); ++p) {
         const auto parent = static_cast<std::uint32_t>(p);
-        Clan clan;
+        SubtreeSlots slots;
         own.number.clear();
         own.counts.clear();
         own.largest = 0;
@@ -227,14 +227,14 @@ private:
           if (n == own.counts.size()) own.counts.emplace_back();
           return own.counts[n];
         };
-        bool good = source_.bundle.clan(parent, clan) &&
-                    source_.each_weight(parent, clan, [&](std::uint32_t f, std::uint32_t, float weight) {
+        bool good = source_.bundle.slots(parent, slots) &&
+                    source_.each_weight(parent, slots, [&](std::uint32_t f, std::uint32_t, float weight) {
                       ++touch(f).weights;
                       own.largest = std::max(own.largest, std::fabs(weight));
                     });
         if (good) {
-          each_row_below(clan, [&](std::uint32_t, std::uint32_t f, std::uint32_t) { ++touch(f).children; });
-          good = work(parent, clan, own);
+          each_row_below(slots, [&](std::uint32_t, std::uint32_t f, std::uint32_t) { ++touch(f).children; });
+          good = work(parent, slots, own);
         }
         if (!good) sound = false;
       }
@@ -266,9 +266,9 @@ private:
   }
 
   // Weights and offsets are written to places that the counts give, in either order.
-  bool write_weights(std::uint32_t parent, const Clan& clan, const RecordForm& form, Scratch& scratch,
+  bool write_weights(std::uint32_t parent, const SubtreeSlots& slots, const RecordForm& form, Scratch& scratch,
                      std::uint32_t* base) const {
-    return source_.each_weight(parent, clan, [&](std::uint32_t f, std::uint32_t child, float weight) {
+    return source_.each_weight(parent, slots, [&](std::uint32_t f, std::uint32_t child, float weight) {
       const std::uint32_t number = scratch.number[f];
       const RowCounts& counts = scratch.counts[number];
       RowCursor& cursor = scratch.cursor[number];
@@ -280,15 +280,15 @@ private:
     });
   }
 
-  void write_offsets(const Clan& clan, const RecordForm& form, Scratch& scratch, std::uint32_t* base) const {
+  void write_offsets(const SubtreeSlots& slots, const RecordForm& form, Scratch& scratch, std::uint32_t* base) const {
     const MaskForm masks(form.width, true);
     const SetForm sets(form.width);
-    const std::uint32_t turns = page_turns(below_, clan);
+    const std::uint32_t turns = page_turns(below_, slots);
     if (turns > 0) {
       base[0] = turns;
       std::fill_n(base + 1, std::uint64_t{turns} * form.width, kNoRow);
     }
-    each_row_below(clan, [&](std::uint32_t slot, std::uint32_t f, std::uint32_t offset) {
+    each_row_below(slots, [&](std::uint32_t slot, std::uint32_t f, std::uint32_t offset) {
       const std::uint32_t number = scratch.number[f];
       const RowCounts& counts = scratch.counts[number];
       RowCursor& cursor = scratch.cursor[number];

@@ -11,7 +11,7 @@
 
 namespace beamwood {
 
-struct NodeWeights {
+struct WeightsOfNode {
   std::vector<std::uint32_t> feature;
   std::vector<float> weight;
 };
@@ -27,7 +27,7 @@ inline bool parent_of(const LayerShape& shape, std::uint32_t node, std::uint32_t
 namespace detail {
 
 inline bool chunk_node(const TreeLayer& layer, std::uint32_t parent, const Siblings& siblings, std::uint32_t child,
-                       NodeWeights& out) {
+                       WeightsOfNode& out) {
   Chunk chunk;
   bool sound = layer.chunks.at(parent, chunk);
   for (std::uint32_t row = 0; sound && row < chunk.support.count; ++row)
@@ -40,7 +40,7 @@ inline bool chunk_node(const TreeLayer& layer, std::uint32_t parent, const Sibli
   return sound;
 }
 
-inline bool column_node(const TreeLayer& layer, std::uint32_t node, NodeWeights& out) {
+inline bool column_node(const TreeLayer& layer, std::uint32_t node, WeightsOfNode& out) {
   Column column;
   if (!layer.columns.at(node, column)) return false;
   out.feature.assign(column.support.feature, column.support.feature + column.support.count);
@@ -64,20 +64,20 @@ inline bool cascade_steps(const Tree& tree, std::size_t l, std::uint32_t node, s
     Siblings siblings{};
     for (std::size_t above = l + 1; above-- > first;)
       if (!parent_of(tree.layers[above].shape, origin, origin, siblings)) return false;
-    Clan clan;
+    SubtreeSlots slots;
     CascadeStep own{};
-    if (!bundle.clan(origin, clan) || !tree.layers[first].cascade.at(origin, own.chunk) ||
-        !own.chunk.pages(clan.width(), own.pages) || node - clan.begin[step] >= clan.nodes(step))
+    if (!bundle.slots(origin, slots) || !tree.layers[first].cascade.at(origin, own.chunk) ||
+        !own.chunk.pages(slots.width(), own.pages) || node - slots.begin[step] >= slots.nodes(step))
       return false;
-    own.width = clan.width();
-    own.slot = clan.slot[step] + (node - clan.begin[step]);
+    own.width = slots.width();
+    own.slot = slots.slot[step] + (node - slots.begin[step]);
     steps.insert(steps.begin(), own);
     if (first == 0) return true;
     l = first - 1, node = origin;
   }
 }
 
-inline bool cascade_node(const Tree& tree, bool inner, const std::vector<CascadeStep>& steps, NodeWeights& out) {
+inline bool cascade_node(const Tree& tree, bool inner, const std::vector<CascadeStep>& steps, WeightsOfNode& out) {
   const auto& root = tree.layers[0].cascade.root;
   const CascadeStep& own = steps.back();
   bool sound = true;
@@ -99,7 +99,7 @@ inline bool cascade_node(const Tree& tree, bool inner, const std::vector<Cascade
 } // namespace detail
 
 // False: there is no such node, or the model's arrays are damaged.
-inline bool node_weights(const Forest& forest, std::size_t t, std::size_t l, std::uint32_t node, NodeWeights& out) {
+inline bool node_weights(const Forest& forest, std::size_t t, std::size_t l, std::uint32_t node, WeightsOfNode& out) {
   if (t >= forest.trees.size() || l >= forest.trees[t].layers.size()) return false;
   const Tree& tree = forest.trees[t];
   std::uint32_t parent = 0;

@@ -1,8 +1,7 @@
-// answers.hpp: the sums of several trees, with and without the labels that cannot win.
+// sinks.hpp: the sums of several trees, of labels as they come.
 #include <cmath>
 #include <map>
 
-#include "beamwood/engine/answers.hpp"
 #include "forests.hpp"
 
 using namespace check;
@@ -38,7 +37,7 @@ float drawn(Random& random, int kind) {
 }
 } // namespace
 
-TEST(leaving_out_hopeless_labels_changes_no_bit) {
+TEST(labels_of_several_trees_are_summed_in_tree_order) {
   Random random;
   for (int round = 0; round < 1200; ++round) {
     const int kind = round % 6;
@@ -48,9 +47,14 @@ TEST(leaving_out_hopeless_labels_changes_no_bit) {
     for (std::size_t t = 0; t < trees; ++t)
       for (std::uint32_t label = 0; label < labels; ++label)
         if (random.next() % 4) answers.push_back({label * 7919u % 1000003u, drawn(random, kind)});
-    const std::vector<Key> wanted = all_sums(answers, trees, k);
-    TopK ranker;
-    merge_trees(answers, trees, static_cast<std::uint32_t>(k), ranker);
-    CHECK(ranker.ranked() == wanted);
+    Forest forest;
+    forest.trees.resize(trees);
+    Scorer scorer;
+    scorer.start(forest, kScalarKernels);
+    SumOfTrees sink;
+    sink.reset(forest, static_cast<std::uint32_t>(k), false);
+    sink.take_all(answers);
+    CHECK(sink.settle(scorer, [](const Met&, Children&) { return false; }));
+    CHECK(sink.best.ranked() == all_sums(answers, trees, k));
   }
 }

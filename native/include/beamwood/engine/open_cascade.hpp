@@ -1,0 +1,207 @@
+// One node of a cascade tree in, the sums of its children out: nodes in any order, each after its parent.
+//
+// The rows of the query in a chunk are a list of places; a child's list is made by following each place through its
+// record. So what was opened is kept, layer by layer, until the next query. In a bundle of several layers (bundle.hpp) a
+// node's chunk has the sums of all its subtree slots: they are kept too, and nodes inside of the bundle have theirs at
+// once.
+//
+// Finding rows and adding them up are two steps: each record is prefetched when its place is known, so whoever knows the
+// next node finds its rows first, and memory works while the kernel adds.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "beamwood/engine/options.hpp"
+#include "beamwood/engine/work.hpp"
+#include "beamwood/layout/forest.hpp"
+#include "beamwood/parallel.hpp"
+
+namespace beamwood {
+
+class alignas(kApart) CascadeOpener {
+public:
+  Work work;
+
+  static constexpr std::uint32_t kUnknown = 0xffffffffu; // the number of a parent that is to be looked for
+
+  // Forgets what was opened. The arguments must live until the next start.
+  void start(const Forest& forest, std::size_t t, const Query& query, const Kernels& kernels, const SearchOptions&) {
+    tree_ = &forest.trees[t], query_ = &query, kernels_ = &kernels;
+    if (layers_.size() < tree_->layers.size()) layers_.resize(tree_->layers.size());
+    for (std::size_t l = 0; l < tree_->layers.size(); ++l) {
+      Layer& layer = layers_[l];
+      layer.opened.clear();
+      layer.slots.clear();
+      layer.sorted.clear();
+      layer.rows.used = 0;
+      layer.sums_used = 0;
+      layer.bundle = tree_->bundle(l);
+      layer.linked = tree_->leads_on(l);
+    }
+  }
+
+  // Finds the rows of a node whose children are in layer l; `parent` is the number that its own parent got, or
+  // kUnknown. The node's number goes to `number`. False: the model's arrays are damaged.
+  bool find(std::size_t l, std::uint32_t node, std::uint32_t parent, std::uint32_t& number) {
+    const TreeLayer& layer = tree_->layers[l];
+    Layer& here = layers_[l];
+    number = static_cast<std::uint32_t>(here.opened.size());
+    Opened& open = here.opened.emplace_back();
+    open.node = node;
+    if (node >= layer.shape.parents() || !layer.shape.children(node, open.siblings)) return false;
+    if (layer.step > 0) return find_inside(l, node, parent, open);
+    return find_chunk(layer, here, open) && (l == 0 ? from_root(layer, here, open) : from_above(l, parent, here, open));
+  }
+
+  const Siblings& siblings(std::size_t l, std::uint32_t number) const noexcept {
+    return layers_[l].opened[number].siblings;
+  }
+
+  // Whether a node's rows keep memory busy for so long that nothing else should be asked for meanwhile.
+  bool has_many_rows(std::size_t l, std::uint32_t number) const noexcept {
+    return layers_[l].opened[number].rows.size() >= kShortList;
+  }
+
+  // The children's sums, without their bias; null: the model's arrays are damaged. Good until the next call.
+  const float* sums(std::size_t l, std::uint32_t number) {
+    const TreeLayer& layer = tree_->layers[l];
+    Layer& here = layers_[l];
+    Opened& open = here.opened[number];
+    if (layer.step > 0) {
+      const Layer& first = layers_[l - layer.step];
+      return first.sums.data() + first.opened[open.origin].sums_at + open.slot;
+    }
+    const bool kept = here.bundle.layers > 1;
+    open.sums_at = kept ? here.sums_used : 0;
+    if (kept) here.sums_used += kMaskWidth;
+    const std::size_t room = kept ? here.sums_used + kMaskWidth : open.width <= kMaskWidth ? kMaskWidth : 65536;
+    if (here.sums.size() < room) here.sums.resize(room); // vectors are read beyond a subtree's last sums
+    float* const z = here.sums.data() + open.sums_at;
+    const auto count = static_cast<std::uint32_t>(open.rows.size());
+    const std::int64_t words = kernels_->accumulate(open.chunk.words, open.chunk.word_count, open.width, here.linked,
+                                                    open.chunk.code, here.rows.at(open.rows.begin), count, z);
+    if (words < 0) return nullptr;
+    work += {1, count, static_cast<std::uint64_t>(words) * 4};
+    return z;
+  }
+
+private:
+  static constexpr std::size_t kShortList = 48, kFewOrigins = 16;
+
+  struct Opened {
+    std::uint32_t node = 0;
+    Siblings siblings{}; // its children
+    // In the first layer of a bundle: its chunk and the query's rows there, how many slots it has, and those that are
+    // linked to chunks below.
+    CascadeChunk chunk{};
+    RowList rows{};
+    std::uint32_t width = 0, bottom_slot = 0;
+    Siblings bottom{};
+    std::size_t sums_at = 0;
+    // In the others: whose subtree it is in, and the first slot of its children.
+    std::uint32_t origin = 0, slot = 0;
+  };
+
+  struct Layer {
+    std::vector<Opened> opened;
+    std::vector<SubtreeSlots> slots;   // of those opened, where several layers are bundled
+    std::vector<std::uint64_t> sorted; // node << 32 | number, rising: of the first opened, for many
+    RowLists rows;
+    std::vector<float> sums; // of the last opened; where several layers are bundled, of all, 32 each
+    std::size_t sums_used = 0;
+    Bundle bundle;
+    bool linked = false; // its chunks, to others below
+  };
+
+  bool find_chunk(const TreeLayer& layer, Layer& here, Opened& open) {
+    if (!layer.cascade.at(open.node, open.chunk)) return false;
+    open.width = open.siblings.width, open.bottom = open.siblings;
+    if (here.bundle.layers > 1) {
+      SubtreeSlots& slots = here.slots.emplace_back();
+      if (!here.bundle.slots(open.node, slots)) return false;
+      open.width = slots.width(), open.bottom_slot = slots.bottom_slot(), open.bottom = slots.bottom();
+    }
+    prefetch_siblings(layer.shape.bias, open.siblings);
+    prefetch_siblings(here.bundle.shape[here.bundle.layers - 1]->label, open.bottom);
+    return true;
+  }
+
+  // Prefetches what stands beside the children: their biases or labels.
+  template <class Number>
+  static void prefetch_siblings(std::span<const Number> numbers, const Siblings& siblings) noexcept {
+    if (numbers.empty()) return;
+    __builtin_prefetch(numbers.data() + siblings.begin);
+    __builtin_prefetch(numbers.data() + siblings.begin + siblings.width / 2);
+  }
+
+  bool from_root(const TreeLayer& top, Layer& here, Opened& open) {
+    open.rows = {here.rows.used, here.rows.used};
+    open.rows.end += root_rows(top.cascade, *query_, open.chunk, here.rows.room(query_->count + 1));
+    here.rows.used = open.rows.end;
+    return true;
+  }
+
+  bool from_above(std::size_t l, std::uint32_t parent, Layer& here, Opened& open) {
+    const std::size_t above = l - 1, first = above - tree_->layers[above].step;
+    Layer& origins = layers_[first];
+    const std::uint32_t origin =
+        parent == kUnknown
+            ? origin_of(origins, open.node, [](const Layer& in, std::uint32_t o) { return in.opened[o].bottom; })
+            : origin_number(above, parent);
+    if (origin >= origins.opened.size()) return false;
+    Opened& from = origins.opened[origin];
+    const std::uint32_t place = open.node - from.bottom.begin;
+    if (place >= from.bottom.width) return false;
+    open.rows = {here.rows.used, here.rows.used};
+    if (open.chunk.word_count == 0) return true;
+    open.rows.end += follow_list(*kernels_, from.chunk, from.width, from.bottom_slot + place, from.rows, origins.rows,
+                                 open.chunk, here.rows.room(from.rows.size() + 1));
+    here.rows.used = open.rows.end;
+    return true;
+  }
+
+  bool find_inside(std::size_t l, std::uint32_t node, std::uint32_t parent, Opened& open) {
+    const std::size_t step = tree_->layers[l].step;
+    Layer& first = layers_[l - step];
+    const auto run = [step](const Layer& in, std::uint32_t o) {
+      return Siblings{in.slots[o].begin[step - 1], in.slots[o].nodes(step - 1)};
+    };
+    open.origin = parent == kUnknown ? origin_of(first, node, run) : origin_number(l - 1, parent);
+    if (open.origin >= first.slots.size() || node - run(first, open.origin).begin >= run(first, open.origin).width)
+      return false;
+    return first.slots[open.origin].find(step, open.siblings, open.slot);
+  }
+
+  // The number, in the first layer of its bundle, of the node in whose subtree slots an opened one is.
+  std::uint32_t origin_number(std::size_t l, std::uint32_t number) const noexcept {
+    return tree_->layers[l].step == 0 ? number : layers_[l].opened[number].origin;
+  }
+
+  // Which of the opened nodes has a node in its run of nodes; any number when none has.
+  template <class Run> static std::uint32_t origin_of(Layer& in, std::uint32_t node, const Run& run) {
+    const auto count = static_cast<std::uint32_t>(in.opened.size());
+    if (count <= kFewOrigins) { // which one it is cannot be foreseen: all are looked at
+      std::uint32_t found = 0;
+      for (std::uint32_t o = 0; o < count; ++o) found = node - run(in, o).begin < run(in, o).width ? o : found;
+      return found;
+    }
+    if (in.sorted.size() != count) {
+      in.sorted.clear();
+      for (std::uint32_t o = 0; o < count; ++o) in.sorted.push_back(std::uint64_t{in.opened[o].node} << 32 | o);
+      std::sort(in.sorted.begin(), in.sorted.end());
+    }
+    const auto after =
+        std::upper_bound(in.sorted.begin(), in.sorted.end(), node, [&](std::uint32_t n, std::uint64_t key) {
+          return n < run(in, static_cast<std::uint32_t>(key)).begin;
+        });
+    return after == in.sorted.begin() ? 0 : static_cast<std::uint32_t>(*(after - 1));
+  }
+
+  const Tree* tree_ = nullptr;
+  const Query* query_ = nullptr;
+  const Kernels* kernels_ = nullptr;
+  std::vector<Layer> layers_;
+};
+
+} // namespace beamwood

@@ -1,0 +1,214 @@
+// Queries and a forest in, the best k labels of each query out: every way to search, for every layout.
+//
+//   opener (open_cascade, open_blocks)   node → sums of its children
+//   scorer                               sums → scores of those that may still win
+//   frontier (walk, waiting, best_first) which node is opened next
+//   sink (sinks)                         labels → the best k, of one tree or of several
+//
+// Queries are searched one at a time, but for the beam search of layouts chunk and column (block_search.hpp). A batch is
+// walked in the order of where its queries go: the top bundle is evaluated for all of them first, and those that share
+// their best nodes come one behind the other and find them in the cache.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "beamwood/engine/best_first.hpp"
+#include "beamwood/engine/block_search.hpp"
+#include "beamwood/engine/open_cascade.hpp"
+#include "beamwood/engine/waiting.hpp"
+#include "beamwood/engine/walk.hpp"
+
+namespace beamwood {
+
+// The search of one query at a time: scratch memory of one worker.
+template <class Opener> class alignas(kApart) QuerySearch {
+public:
+  Work work;
+
+  // Fills one row of the answer. top: see Walk. False: the model's arrays are damaged.
+  bool run(const Forest& forest, const Query& query, const SearchOptions& options, const Filter* filter, bool exact,
+           std::span<const Key> top, std::int64_t* labels, float* scores) {
+    begin(forest, query, options, filter);
+    bool sound;
+    if (exact) {
+      start(0);
+      single_.reset(forest, options.k, true);
+      sound = best_first_.run(forest, openers_[0], scorer_, single_);
+      write_row(single_.best, options.k, labels, scores);
+    } else {
+      sound = forest.trees.size() == 1 ? reach(single_, top) : reach(several_, top) && settle();
+      if (sound) write_row(forest.trees.size() == 1 ? single_.best : several_.best, options.k, labels, scores);
+    }
+    collect_work();
+    return sound;
+  }
+
+  // The best nodes of the top bundle.
+  bool top_bundle(const Forest& forest, const Query& query, const SearchOptions& options, std::vector<Key>& keys) {
+    begin(forest, query, options, nullptr);
+    start(0);
+    const bool sound = walk_.top_bundle(forest, options.beam, options.bound, openers_[0], scorer_, keys);
+    collect_work();
+    return sound;
+  }
+
+private:
+  void begin(const Forest& forest, const Query& query, const SearchOptions& options, const Filter* filter) {
+    forest_ = &forest, query_ = &query, options_ = &options, filter_ = filter;
+    kernels_ = kernels_for(options.isa);
+    scorer_.start(forest, *kernels_, filter);
+    if (openers_.size() < forest.trees.size()) openers_.resize(forest.trees.size());
+  }
+
+  void start(std::size_t t) { openers_[t].start(*forest_, t, *query_, *kernels_, *options_); }
+
+  template <class Sink> bool reach(Sink& sink, std::span<const Key> top) {
+    sink.reset(*forest_, options_->k, options_->bound);
+    for (std::size_t t = 0; t < forest_->trees.size(); ++t) {
+      start(t);
+      sink.enter_tree();
+      if (!walk_.run(*forest_, t, options_->beam, options_->bound, openers_[t], scorer_, sink,
+                     t == 0 ? top : std::span<const Key>()))
+        return false;
+      if (filter_ && !go_on(t, sink)) return false;
+    }
+    return true;
+  }
+
+  // Where the usual walk reached too few labels, what it found is forgotten: the one that goes on finds it again.
+  template <class Sink> bool go_on(std::size_t t, Sink& sink) {
+    if (!sink.list_put_off(scorer_)) return false;
+    if (sink.reached() >= std::min<std::uint64_t>(options_->k, filter_->allowed())) return true;
+    sink.forget_tree();
+    start(t);
+    return waiting_.run(*forest_, t, options_->k, options_->beam, openers_[t], scorer_, sink);
+  }
+
+  bool settle() {
+    return several_.settle(scorer_, [this](const Met& met, Children& children) {
+      Opener& opener = openers_[met.tree];
+      std::uint32_t number;
+      if (!opener.find(met.layer, met.node, Opener::kUnknown, number)) return false;
+      children = {opener.siblings(met.layer, number), opener.sums(met.layer, number), met.score};
+      return children.sums != nullptr;
+    });
+  }
+
+  void collect_work() noexcept {
+    for (Opener& opener : openers_) work += opener.work, opener.work = {};
+  }
+
+  const Forest* forest_ = nullptr;
+  const Query* query_ = nullptr;
+  const SearchOptions* options_ = nullptr;
+  const Filter* filter_ = nullptr;
+  const Kernels* kernels_ = nullptr;
+  std::vector<Opener> openers_; // per tree
+  Scorer scorer_;
+  Walk walk_;
+  WaitingWalk waiting_;
+  BestFirst best_first_;
+  BestLabels single_;
+  SumOfTrees several_;
+};
+
+// Scratch memory of one call; kept and reused from call to call, never shared by two at once.
+class Search {
+public:
+  Work work;
+  std::span<const LayerChoice> choices; // of matchers, where some were chosen
+
+  // labels and scores have room for queries.size() * k, are filled in rank order and padded with -1 and -inf.
+  // False: the model's arrays are damaged.
+  bool run(const Forest& forest, std::span<const Query> queries, const SearchOptions& options, const Workers& workers,
+           std::int64_t* labels, float* scores, const Filter* filter = nullptr, bool exact = false) {
+    work = {};
+    choices = {};
+    const Call call{forest, queries, options, workers, filter, exact, labels, scores};
+    if (forest.layout == Layout::cascade) return run_queries(call, cascade_);
+    if (filter || exact) return run_queries(call, blocks_one_by_one_);
+    const bool sound = blocks_.run(forest, queries, options, workers, labels, scores);
+    work = blocks_.work, choices = blocks_.choices;
+    return sound;
+  }
+
+private:
+  static constexpr std::size_t kRun = 64;         // queries per task, at most
+  static constexpr std::size_t kSlice = 1u << 16; // queries put in order together
+
+  struct Call {
+    const Forest& forest;
+    std::span<const Query> queries;
+    const SearchOptions& options;
+    const Workers& workers;
+    const Filter* filter;
+    bool exact;
+    std::int64_t* labels;
+    float* scores;
+  };
+
+  template <class Opener> bool run_queries(const Call& call, std::vector<QuerySearch<Opener>>& searches) {
+    if (searches.size() < call.workers.threads) searches.resize(call.workers.threads);
+    for (auto& search : searches) search.work = {};
+    bool sound = true;
+    for (std::size_t at = 0; at < call.queries.size() && sound; at += kSlice) {
+      const auto slice = call.queries.subspan(at, std::min(kSlice, call.queries.size() - at));
+      const bool ordered = slice.size() > kRun && !call.filter && !call.exact && Walk::has_top(call.forest);
+      sound = (!ordered || order_by_top(call, slice, searches)) && run_slice(call, at, slice, ordered, searches);
+    }
+    for (const auto& search : searches) work += search.work;
+    return sound;
+  }
+
+  // Fills tops_ with the best nodes of the top bundle and order_ with the queries by those nodes.
+  template <class Opener>
+  bool order_by_top(const Call& call, std::span<const Query> queries, std::vector<QuerySearch<Opener>>& searches) {
+    tops_.resize(std::max(tops_.size(), queries.size()));
+    order_.resize(queries.size());
+    const bool sound = each_run(call.workers, queries.size(), [&](std::size_t q, unsigned worker) {
+      const auto& best = tops_[q];
+      const bool good = searches[worker].top_bundle(call.forest, queries[q], call.options, tops_[q]);
+      const std::uint64_t first = best.empty() ? 0 : id_of(best[0]), second = best.size() < 2 ? 0 : id_of(best[1]);
+      order_[q] = (first & 0xffff) << 48 | (second & 0xffff) << 32 | q;
+      return good;
+    });
+    std::sort(order_.begin(), order_.end());
+    return sound;
+  }
+
+  template <class Opener>
+  bool run_slice(const Call& call, std::size_t at, std::span<const Query> queries, bool ordered,
+                 std::vector<QuerySearch<Opener>>& searches) {
+    return each_run(call.workers, queries.size(), [&](std::size_t i, unsigned worker) {
+      const std::size_t q = ordered ? static_cast<std::uint32_t>(order_[i]) : i;
+      const auto top = ordered ? std::span<const Key>(tops_[q]) : std::span<const Key>();
+      const std::size_t row = (at + q) * call.options.k;
+      return searches[worker].run(call.forest, queries[q], call.options, call.filter, call.exact, top,
+                                  call.labels + row, call.scores + row);
+    });
+  }
+
+  // Calls function(number, worker) for all numbers, in runs: neighbours share what is in the cache, but all workers
+  // should end at the same time. False when one call said so.
+  template <class Function> static bool each_run(const Workers& workers, std::size_t count, Function&& function) {
+    const std::size_t run =
+        workers.threads == 1 ? kRun : std::clamp<std::size_t>(count / (32 * workers.threads), 1, kRun);
+    std::atomic<bool> sound{true};
+    parallel_for(workers, (count + run - 1) / run, [&](std::size_t task, unsigned worker) {
+      for (std::size_t i = task * run; i < std::min(count, (task + 1) * run) && sound; ++i)
+        if (!function(i, worker)) sound = false;
+    });
+    return sound;
+  }
+
+  BlockSearch blocks_;
+  std::vector<QuerySearch<CascadeOpener>> cascade_; // per worker
+  std::vector<QuerySearch<BlockOpener>> blocks_one_by_one_;
+  std::vector<std::vector<Key>> tops_; // per query
+  std::vector<std::uint64_t> order_;   // best nodes of the top layer, then the query
+};
+
+} // namespace beamwood
