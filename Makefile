@@ -24,14 +24,14 @@ say = @printf '\033[1m== %s\033[0m\n' "$(1)"
 WITH_TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH" CXX="$(CXX)"
 comma := ,
 
-# $(call configure,folder,options) and $(call native_build,folder,sanitizers)
+# $(call configure,folder,options) and $(call native_build,folder,options): warnings are errors there
 configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OFF -DBEAMWOOD_TESTS=ON $(2) \
   --log-level=WARNING >/dev/null
-native_build = $(call configure,$(1),-DBEAMWOOD_SANITIZE=$(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
+native_build = $(call configure,$(1),-DBEAMWOOD_DEV=ON $(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-page test-rivals test-serve bench laws fuzz fuzz-foreign sanitize lint format \
-  tidy types native docs wheels pins release clean
+.PHONY: help demo test test-page test-rivals test-serve bench laws fuzz fuzz-foreign sanitize \
+  sanitize-short coverage-native lint format tidy types native docs wheels pins release clean
 .DELETE_ON_ERROR:
 
 help:
@@ -45,6 +45,8 @@ help:
 	@echo "make fuzz-foreign  FOLDERS=$(FOLDERS) damaged copies of each foreign format"
 	@echo "make test-rivals   install PECOS, napkinXC, omikuji, LibMultiLabel, Annif; compare answers both ways"
 	@echo "make sanitize   native tests and fuzzing under ASan + UBSan, native tests under TSan"
+	@echo "make sanitize-short  a part of it in minutes, for every commit"
+	@echo "make coverage-native  lines of native code that the native tests run, with a floor"
 	@echo "make lint       ruff and clang-format, as in make test"
 	@echo "make format     rewrite the sources as make lint wants them"
 	@echo "make tidy       clang-tidy over the native core (minutes)"
@@ -87,7 +89,7 @@ bench: $(VENV)/.package
 
 # --- checks --------------------------------------------------------------------------------------------------------
 
-test: lint types native
+test: lint types native coverage-native
 	$(call say,Python tests)
 	@rm -rf $(COVERAGE) && mkdir -p $(COVERAGE)
 	@$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile --durations=10 --cov --cov-report=term \
@@ -148,14 +150,25 @@ fuzz-foreign: $(VENV)/.package $(VENV)/.developer
 	$(call say,$(FOLDERS) damaged copies of each foreign format)
 	@BEAMWOOD_FUZZ_FOLDERS=$(FOLDERS) $(BIN)/python -m pytest -s tests/attacks/test_foreign_folders.py
 
-sanitize: $(VENV)/.tools
+# Which lines of the core the native tests run, by gcov: CXX must be a gcc. The floor is in pyproject.toml.
+coverage-native: $(VENV)/.developer
+	$(call say,lines of native code that the native tests run)
+	@$(call native_build,native-coverage,-DBEAMWOOD_COVERAGE=ON)
+	@find build/native-coverage -name '*.gcda' -delete
+	@build/native-coverage/native/tests/beamwood_tests
+	@$(BIN)/gcovr -j $(JOBS) --print-summary --txt build/native-coverage.txt build/native-coverage
+
+# The short form, for every commit, tries fewer damaged forests.
+sanitize: FORESTS := 20000
+sanitize-short: FORESTS := 300
+sanitize sanitize-short: $(VENV)/.tools
 	$(call say,native tests under ASan and UBSan)
-	@$(call native_build,native-asan,address$(comma)undefined)
+	@$(call native_build,native-asan,-DBEAMWOOD_SANITIZE=address$(comma)undefined)
 	@build/native-asan/native/tests/beamwood_tests
-	$(call say,damaged forests under ASan and UBSan)
-	@build/native-asan/native/fuzz/beamwood_fuzz
+	$(call say,$(FORESTS) damaged forests under ASan and UBSan)
+	@build/native-asan/native/fuzz/beamwood_fuzz $(FORESTS)
 	$(call say,native tests under TSan)
-	@$(call native_build,native-tsan,thread)
+	@$(call native_build,native-tsan,-DBEAMWOOD_SANITIZE=thread)
 	@TSAN_OPTIONS="die_after_fork=0 halt_on_error=1 $$TSAN_OPTIONS" build/native-tsan/native/tests/beamwood_tests
 	$(call say,no reports)
 

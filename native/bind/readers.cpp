@@ -19,7 +19,7 @@ namespace {
 using namespace beamwood;
 
 template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> give(Grown<T>& grown) {
-  grown.expect(1); // numpy wants an address, for an empty array too
+  grown.expect(1); // numpy needs an address, for an empty array too
   const std::size_t size = grown.size();
   T* const memory = grown.release();
   nb::capsule owner(memory, [](void* p) noexcept { std::free(p); });
@@ -83,6 +83,6 @@ void bind_readers(nb::module_& m) {
       .def_prop_ro("bad_lines", &RowParser::bad_lines)
       .def_prop_ro("bad", [](const RowParser& parser) {
         const BadLine& bad = parser.bad();
-        return nb::make_tuple(bad.line, bad.found, bad.wanted);
+        return nb::make_tuple(bad.line, bad.found, bad.expected);
       });
 }

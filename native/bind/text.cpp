@@ -1,4 +1,4 @@
-// The bindings of the text room: lists of str go in, counted terms, hash slots and sparse rows come out as arrays.
+// The bindings of text: lists of str go in, counted terms, hash slots and sparse rows come out as arrays.
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -53,9 +53,9 @@ nb::tuple finish_block(TermCounter& counter, std::size_t block, double fewest, d
 
 // Throws when following the offsets would leave the bytes.
 void check_offsets(std::span<const std::uint8_t> terms, std::span<const std::uint64_t> offsets) {
-  bool sound = !offsets.empty() && offsets.front() == 0 && offsets.back() == terms.size();
-  for (std::size_t i = 0; sound && i + 1 < offsets.size(); ++i) sound = offsets[i] <= offsets[i + 1];
-  if (!sound) raise("FormatError", "the vocabulary's offsets do not rise from 0 to the number of bytes");
+  bool whole = !offsets.empty() && offsets.front() == 0 && offsets.back() == terms.size();
+  for (std::size_t i = 0; whole && i + 1 < offsets.size(); ++i) whole = offsets[i] <= offsets[i + 1];
+  if (!whole) raise("FormatError", "the vocabulary's offsets do not rise from 0 to the number of bytes");
 }
 
 Made<std::uint64_t> make_slots(const In<std::uint8_t>& terms, const In<std::uint64_t>& offsets) {
@@ -88,26 +88,26 @@ struct Rows {
   std::vector<std::int64_t> lengths;
   std::vector<std::uint32_t> ids;
   std::vector<float> values;
-  bool sound = true;
+  bool whole = true;
 };
 
 void transform_task(const Vectorizer& vectorizer, std::span<const std::string_view> texts, TextScratch& scratch,
                     Rows& rows) {
   for (const std::string_view text : texts) {
     const std::size_t before = rows.ids.size();
-    rows.sound = rows.sound && vectorizer.append_one(text, scratch, rows.ids, rows.values);
+    rows.whole = rows.whole && vectorizer.append_one(text, scratch, rows.ids, rows.values);
     rows.lengths.push_back(static_cast<std::int64_t>(rows.ids.size() - before));
   }
 }
 
 Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_view> texts, const Workers& workers) {
-  constexpr std::size_t texts_a_task = 128;
-  const std::size_t tasks = (texts.size() + texts_a_task - 1) / texts_a_task;
+  constexpr std::size_t texts_per_task = 128;
+  const std::size_t tasks = (texts.size() + texts_per_task - 1) / texts_per_task;
   std::vector<Rows> parts(tasks);
   std::vector<TextScratch> scratch(std::max(1u, workers.threads));
   parallel_for(workers, tasks, [&](std::size_t task, unsigned worker) {
-    const std::size_t from = task * texts_a_task;
-    const std::size_t count = std::min(texts_a_task, texts.size() - from);
+    const std::size_t from = task * texts_per_task;
+    const std::size_t count = std::min(texts_per_task, texts.size() - from);
     transform_task(vectorizer, texts.subspan(from, count), scratch[worker], parts[task]);
   });
   Rows all;
@@ -118,7 +118,7 @@ Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_vie
     all.lengths.insert(all.lengths.end(), part.lengths.begin(), part.lengths.end());
     all.ids.insert(all.ids.end(), part.ids.begin(), part.ids.end());
     all.values.insert(all.values.end(), part.values.begin(), part.values.end());
-    all.sound = all.sound && part.sound;
+    all.whole = all.whole && part.whole;
     part = Rows();
   }
   return all;
@@ -131,7 +131,7 @@ nb::tuple transform(const Vectorizer& vectorizer, const nb::list& texts, unsigne
     nb::gil_scoped_release unlocked;
     return transform_all(vectorizer, utf8.views(), workers);
   }();
-  if (!rows.sound)
+  if (!rows.whole)
     raise("FormatError", "the stored vocabulary is damaged: a hash slot, an offset or an idf is out of range; "
                          "fit or save the model again, or restore the file from a copy");
   return nb::make_tuple(give(std::move(rows.lengths)), give(std::move(rows.ids)), give(std::move(rows.values)));

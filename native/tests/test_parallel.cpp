@@ -1,9 +1,11 @@
 // parallel.hpp: every task once, scratch memory of a worker never shared, errors and interrupts come out of the call.
+#include <numeric>
 #include <stdexcept>
 
-#include "forests.hpp"
+#include "beamwood/parallel.hpp"
+#include "check.hpp"
 
-using namespace check;
+using namespace beamwood;
 
 TEST(every_task_runs_once) {
   for (const unsigned threads : {1u, 2u, 8u, 64u})

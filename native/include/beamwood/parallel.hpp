@@ -1,6 +1,6 @@
 // Work in: a number of tasks and a function of (task, worker). Out: every task run once, by at most `threads` workers.
 //
-// The law: results never depend on how tasks are shared out, so a task writes only what belongs to it.
+// The law: results never depend on which worker runs a task, so a task writes only what belongs to it.
 //
 // The pool is one per process, grows to what was asked for and is replaced after a fork (the child of a fork has
 // no threads but its own). The calling thread works too and never waits for a worker that has not started: calls

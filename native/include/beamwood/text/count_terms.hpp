@@ -128,15 +128,15 @@ public:
 
   // Counts these texts (they need not outlive the call).
   void add(std::span<const std::string_view> texts, const Workers& workers) {
-    constexpr std::size_t texts_a_task = 128;
+    constexpr std::size_t texts_per_task = 128;
     if (texts.size() > 0xFFFFFFFEu - seen_) throw std::length_error("more than 2^32 - 2 texts");
-    const std::size_t tasks = (texts.size() + texts_a_task - 1) / texts_a_task;
-    while (desks_.size() < std::max<std::size_t>(1, std::min<std::size_t>(workers.threads, tasks)))
-      desks_.push_back({std::vector<TermTable>(blocks_.size()), {}});
+    const std::size_t tasks = (texts.size() + texts_per_task - 1) / texts_per_task;
+    while (counters_.size() < std::max<std::size_t>(1, std::min<std::size_t>(workers.threads, tasks)))
+      counters_.push_back({std::vector<TermTable>(blocks_.size()), {}});
     parallel_for(workers, tasks, [&](std::size_t task, unsigned worker) {
-      const std::size_t end = std::min(texts.size(), (task + 1) * texts_a_task);
-      for (std::size_t i = task * texts_a_task; i < end; ++i)
-        count_one(texts[i], seen_ + static_cast<std::uint32_t>(i), desks_[worker]);
+      const std::size_t end = std::min(texts.size(), (task + 1) * texts_per_task);
+      for (std::size_t i = task * texts_per_task; i < end; ++i)
+        count_one(texts[i], seen_ + static_cast<std::uint32_t>(i), counters_[worker]);
     });
     seen_ += static_cast<std::uint32_t>(texts.size());
   }
@@ -145,9 +145,10 @@ public:
 
   // The terms of one block that are in at least `fewest` and at most `most` texts. The block's counts are used up.
   SortedTerms finish(std::size_t block, double fewest, double most) {
-    if (desks_.empty()) return {{}, {0}, {}, {}};
-    TermTable all = std::move(desks_.front().tables[block]);
-    for (std::size_t desk = 1; desk < desks_.size(); ++desk) all.absorb(std::move(desks_[desk].tables[block]));
+    if (counters_.empty()) return {{}, {0}, {}, {}};
+    TermTable all = std::move(counters_.front().tables[block]);
+    for (std::size_t worker = 1; worker < counters_.size(); ++worker)
+      all.absorb(std::move(counters_[worker].tables[block]));
     std::vector<Ordered> order;
     for (const TermCount& term : all.terms())
       if (term.texts >= fewest && term.texts <= most) order.push_back({head_of(term), &term});
@@ -156,7 +157,7 @@ public:
   }
 
 private:
-  struct Desk { // what one worker writes to
+  struct PerWorker { // what one worker writes to
     std::vector<TermTable> tables;
     TermScratch scratch;
   };
@@ -179,14 +180,14 @@ private:
     return head;
   }
 
-  void count_one(std::string_view text, std::uint32_t number, Desk& desk) const {
+  void count_one(std::string_view text, std::uint32_t number, PerWorker& mine) const {
     struct Seen {
       std::uint64_t hash;
       const char* bytes;
       std::size_t length;
     };
     for (std::size_t block = 0; block < blocks_.size(); ++block) {
-      TermTable& table = desk.tables[block];
+      TermTable& table = mine.tables[block];
       Seen group[32];
       std::size_t waiting = 0;
       const auto flush = [&] {
@@ -194,7 +195,7 @@ private:
         for (const Seen& seen : ready) table.prefetch_term(seen.hash);
         for (const Seen& seen : ready) table.add(seen.hash, seen.bytes, seen.length, number);
       };
-      for_each_term(text, blocks_[block], desk.scratch, [&](const char* bytes, std::size_t length) {
+      for_each_term(text, blocks_[block], mine.scratch, [&](const char* bytes, std::size_t length) {
         const std::uint64_t hash = xxh3_64(bytes, length);
         table.prefetch_slot(hash);
         group[waiting++] = {hash, bytes, length};
@@ -202,7 +203,7 @@ private:
       });
       flush();
     }
-    desk.scratch.trim();
+    mine.scratch.trim();
   }
 
   static SortedTerms lay_out(std::span<const Ordered> order) {
@@ -219,7 +220,7 @@ private:
   }
 
   std::vector<TermRules> blocks_;
-  std::vector<Desk> desks_;
+  std::vector<PerWorker> counters_;
   std::uint32_t seen_ = 0;
 };
 

@@ -30,7 +30,7 @@ struct TermRules {
   std::uint32_t max_tokens = 0xffffffffu; // of space and line
 };
 
-// Memory that one thread uses again and again: after a few texts nothing is allocated any more.
+// Memory of one thread, reused for each text: after a few texts nothing more is allocated.
 class TermScratch {
 public:
   std::vector<std::size_t> starts; // word i (or character i) is [starts[i], starts[i + 1]) of the buffer
@@ -42,7 +42,7 @@ public:
     }
     return buffer_.get();
   }
-  // One huge text must not hold its memory for ever.
+  // Gives the memory of a huge text back.
   void trim() {
     if (size_ <= kept_bytes) return;
     buffer_.reset();
@@ -82,12 +82,12 @@ template <class Each> void next_character(std::string_view text, bool lowercase,
   }
 }
 
-// Words are short: moving a byte at a time is what the branch predictor likes best here. A character grows by at most
+// Words are short: copying byte by byte predicts best here. A character grows by at most
 // one byte when lowered, a broken byte becomes three, and each word but the last is followed by a byte that is not
-// written: four bytes a byte are more than enough.
+// written: four bytes per byte of text are more than enough.
 inline std::size_t room_for_text(std::size_t bytes) { return 4 * bytes + 16; }
 
-// Writes "word word word " and fills starts with the begin of each word and the end of the last.
+// Writes "word word word " and fills starts with the start of each word and the end of the last.
 inline const char* split_words(std::string_view text, const TermRules& rules, TermScratch& scratch) {
   char* const base = scratch.room_for(room_for_text(text.size()));
   auto& starts = scratch.starts;
@@ -202,7 +202,7 @@ inline const char* split_at_spaces(std::string_view text, const TermRules& rules
   return base;
 }
 
-// Copies the text and fills starts with the begin of each code point and the end of the last.
+// Copies the text and fills starts with the start of each code point and the end of the last.
 inline const char* split_characters(std::string_view text, const TermRules& rules, TermScratch& scratch) {
   char* const base = scratch.room_for(room_for_text(text.size()));
   auto& starts = scratch.starts;

@@ -80,7 +80,7 @@ inline bool is_final_sigma(std::string_view text, const char* at, const char* af
   return true;
 }
 
-// Reads one character at p and hands its lower-cased code point (two for a capital I with a dot) to each().
+// Reads one character at p and calls each() with its lower-cased code point (two for a capital I with a dot).
 template <class Each> void lower_one(std::string_view text, const char*& p, Each&& each) {
   const char* at = p;
   const char32_t c = decode(p, text.data() + text.size());

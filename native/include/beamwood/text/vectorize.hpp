@@ -1,6 +1,6 @@
 // A text in, one sparse row out: terms → columns → counts → tf-idf weights → norm, in blocks side by side.
 //
-// The law: a row depends on the text and the vocabulary alone; ids rise, none twice; sums run in double over rising ids
+// The law: a row depends on the text and the vocabulary only; ids rise, none twice; sums run in double over rising ids
 // and each value is rounded to float32 once, at the end. Known terms are looked up in groups so that the cache misses
 // of one group overlap.
 #pragma once
@@ -28,7 +28,7 @@ struct WeighRules {
   Norm norm = Norm::l2;
 };
 
-// What one thread needs to turn texts into rows, used again and again.
+// Memory of one thread, reused for each text.
 struct TextScratch {
   TermScratch terms;
   std::vector<std::uint32_t> found; // columns of one block, repeated as often as the term was seen
@@ -37,7 +37,7 @@ struct TextScratch {
 
 namespace detail {
 
-// Gathers terms and looks them up a group at a time: slots first, then candidates, then bytes.
+// Gathers terms and looks them up in groups: slots first, then candidates, then bytes.
 class GroupedLookup {
 public:
   GroupedLookup(const Vocabulary& vocabulary, std::vector<std::uint32_t>& found)
@@ -52,11 +52,11 @@ public:
   // False: an array of the vocabulary is damaged.
   bool finish() {
     flush();
-    return sound_;
+    return whole_;
   }
 
 private:
-  struct Wanted {
+  struct LookUp {
     const char* bytes;
     std::size_t length;
     Vocabulary::Probe probe;
@@ -64,24 +64,24 @@ private:
 
   void flush() {
     const auto group = std::span(group_).first(std::exchange(waiting_, 0));
-    for (Wanted& wanted : group) {
-      vocabulary_.advance(wanted.probe);
-      if (wanted.probe.id < Vocabulary::damaged) vocabulary_.prefetch_term(wanted.probe.id);
+    for (LookUp& term : group) {
+      vocabulary_.advance(term.probe);
+      if (term.probe.id < Vocabulary::damaged) vocabulary_.prefetch_term(term.probe.id);
     }
-    for (const Wanted& wanted : group)
-      if (wanted.probe.id < Vocabulary::damaged) vocabulary_.prefetch_bytes(wanted.probe.id);
-    for (const Wanted& wanted : group) {
-      const std::uint64_t id = vocabulary_.settle(wanted.probe, {wanted.bytes, wanted.length});
+    for (const LookUp& term : group)
+      if (term.probe.id < Vocabulary::damaged) vocabulary_.prefetch_bytes(term.probe.id);
+    for (const LookUp& term : group) {
+      const std::uint64_t id = vocabulary_.settle(term.probe, {term.bytes, term.length});
       if (id < Vocabulary::damaged) found_.push_back(static_cast<std::uint32_t>(id));
-      sound_ &= id != Vocabulary::damaged;
+      whole_ &= id != Vocabulary::damaged;
     }
   }
 
   const Vocabulary& vocabulary_;
   std::vector<std::uint32_t>& found_;
-  std::array<Wanted, 32> group_;
+  std::array<LookUp, 32> group_;
   std::size_t waiting_ = 0;
-  bool sound_ = true;
+  bool whole_ = true;
 };
 
 inline double norm_of(std::span<const double> weights, Norm norm) noexcept {
@@ -114,15 +114,15 @@ public:
                                 std::vector<float>& values) const {
     const std::size_t before = ids.size();
     std::uint32_t first_column = 0;
-    bool sound = true;
+    bool whole = true;
     for (const Block& block : blocks_) {
-      sound = sound && append_block(block, first_column, utf8, scratch, ids, values);
+      whole = whole && append_block(block, first_column, utf8, scratch, ids, values);
       first_column += static_cast<std::uint32_t>(block.vocabulary.size());
     }
     scratch.terms.trim();
-    if (!sound) ids.resize(before), values.resize(before);
+    if (!whole) ids.resize(before), values.resize(before);
     if (norm_ != Norm::none) divide_by_norm(std::span(values).subspan(before), scratch);
-    return sound;
+    return whole;
   }
 
   // The same for a row of its own: ids and values are cleared first. Text with no known term gives an empty row.

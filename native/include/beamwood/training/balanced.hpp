@@ -1,13 +1,13 @@
-// Label vectors in, an order of the labels out whose consecutive runs are the leaf clusters: balanced 2-means, halving
-// again and again.
+// Label vectors in, an order of the labels out whose consecutive runs are the leaf clusters: balanced 2-means, which
+// halves each cluster until the leaf clusters are left.
 //
 // The law: leaf cluster c holds the labels at places [c·L/K, (c+1)·L/K) of the order, so sizes differ by at most one;
 // inside a leaf cluster ids rise. A halving keeps, of its members ranked by x·(left/|left| - right/|right|) falling,
-// then id rising, as many on the left as the left leaf clusters have room for.
+// then id rising, as many on the left as the left leaf clusters hold.
 //
-// One round costs one pass over the members' non-zeros: the sums follow only those members that changed sides. Large
-// clusters find their direction on a sample and share their passes among workers; small ones are whole tasks, copied compactly and halved to the end depth
-// first, so that the last rounds, which are most of the work, run inside the cache.
+// One round costs one pass over the members' non-zeros: only members that changed sides touch the sums. Large clusters
+// find their direction on a sample, and workers share their passes; a small one is one task, copied compactly and
+// halved depth first, so that the last rounds, which are most of the work, run inside the cache.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@
 
 namespace beamwood {
 
-// A stretch [begin, end) of the order that is to become leaf clusters first .. last-1.
+// A part [begin, end) of the order, to be split into leaf clusters first .. last-1.
 struct Stretch {
   std::size_t begin, end, first, last;
   std::size_t size() const noexcept { return end - begin; }
@@ -32,9 +32,9 @@ namespace detail {
 
 constexpr int most_rounds = 20;
 constexpr std::size_t small_entries = std::size_t{1} << 20; // a whole task for one worker: about 8 MB
-constexpr std::size_t sample_size = 4096;                   // members that settle the direction of a larger cluster
+constexpr std::size_t sample_size = 4096;                   // members that set the direction of a larger cluster
 constexpr int full_rounds = 3;                              // rounds of all members after those of the sample
-constexpr std::size_t compact_again = 4;                    // copy anew when this many times fewer members are left
+constexpr std::size_t copy_at = 4; // copy compactly when this many times fewer members are left
 
 class Halver {
 public:
@@ -226,10 +226,10 @@ private:
       });
   }
 
-  // Halves a small stretch until every leaf cluster stands alone. `members` are row numbers of `rows`.
+  // Halves a small stretch down to its leaf clusters. `members` are row numbers of `rows`.
   void finish(const SparseRows& rows, std::span<std::uint32_t> members, const Stretch& s, unsigned worker) {
     if (s.last - s.first < 2) return;
-    if (members.size() * detail::compact_again <= rows.size() || &rows == &rows_) {
+    if (members.size() * detail::copy_at <= rows.size() || &rows == &rows_) {
       finish_compact(rows, members, s, worker);
       return;
     }

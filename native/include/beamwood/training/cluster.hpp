@@ -15,7 +15,7 @@
 
 namespace beamwood {
 
-// A view of sparse rows; `checked_rows` makes one whose offsets and feature ids cannot leave their arrays.
+// A view of sparse rows; the loops trust that it is `well_formed`, which its maker checks.
 struct SparseRows {
   std::span<const std::int64_t> offset; // one more than there are rows
   std::span<const std::int32_t> feature;

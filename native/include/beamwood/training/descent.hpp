@@ -1,6 +1,6 @@
 // One pass of dual coordinate descent over the rows of a parent, for eight siblings at a time.
 //
-// For one node the problem is  min over w:  ½‖w‖² + Σ_i C_i · loss(y_i · w·x_i).  Its dual has one variable alpha_i a row;
+// For one node the problem is  min over w:  ½‖w‖² + Σ_i C_i · loss(y_i · w·x_i).  Its dual has one variable alpha_i per row;
 // w = Σ y_i alpha_i x_i is kept beside it, and a visit of row i solves for alpha_i exactly (Hsieh et al., ICML 2008, for the
 // hinge losses; Yu, Huang and Lin, MLJ 2011, for the logistic one). A row whose alpha sits at a bound, with a gradient
 // that holds it there, twice in a row, is left out until the rest has converged ("shrinking").
@@ -10,11 +10,11 @@
 //
 // Siblings share their rows and differ only in the signs y_i, so eight of them are solved side by side: the weights
 // of a feature lie together as eight lanes, a row is read once for all of them, and a visit costs one vector operation
-// a non-zero. A feature that one row alone has needs no weights: its share of w·x is y · alpha · x², which is on that
-// row's own account. Each lane has its own alpha, its own set of active rows (a bit a row) and its own end.
+// per non-zero. A feature that only one row has needs no weights: its share of w·x is y · alpha · x², which is kept
+// with that row. Each lane has its own alpha, its own set of active rows (one bit per row) and its own end.
 //
-// The law: lane by lane the arithmetic is that of the lane alone: sums over rising feature ids, no fused multiply-add.
-// So the weights of a node do not depend on the instruction set or on how nodes are shared out.
+// The law: each lane computes what it would compute without the others: sums over rising feature ids, no fused multiply-add.
+// So the weights of a node do not depend on the instruction set or on which worker learns them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -56,8 +56,8 @@ template <class T> struct Pass {
   // the settings
   T bias;
   T C;
-  bool far;     // the weights do not fit the nearer caches: fetch them ahead
-  bool bounded; // alpha <= cost (hinge) instead of alpha >= 0 alone (squared hinge)
+  bool far;     // the weights do not fit the nearer caches: prefetch them
+  bool bounded; // alpha <= cost (hinge) instead of only alpha >= 0 (squared hinge)
   T inner_eps;  // logistic: how far Newton's method goes on one variable
   // lanes in and out: a long pass is made in pieces, each going on from what the one before left here
   alignas(64) T bias_weight[kLanes];

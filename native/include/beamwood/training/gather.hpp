@@ -1,14 +1,14 @@
 // A parent in (which rows reach it, which rows are positive for which child). Out: its rows copied side by side, with
 // the features they use renumbered to a small range of their own.
 //
-// Siblings share their rows. Gathering them once a parent keeps the solver's weight vectors as small as the features
-// that really occur, and nothing of the size of the whole feature space is cleared or scanned for a node: the map
-// from feature to local number belongs to a worker and is wiped by the entries that were touched.
+// Siblings share their rows. Gathering them once per parent keeps the solver's weight vectors as small as the features
+// that really occur, and nothing of the size of the whole feature space is cleared or scanned per node: the map from
+// feature to local number belongs to a worker, and only the entries that were used are cleared.
 //
 // Local numbers fall with how many of the rows have a feature, so that what is read most lies together. Features that
-// one row alone has come last and are no entries: the solver needs no weight for them while it works.
+// only one row has come last and are no entries: the solver needs no weight for them while it works.
 //
-// The law: entries of a row lie by rising feature id, and rows in an order drawn from (seed, parent) alone.
+// The law: entries of a row lie by rising feature id, and rows in an order drawn from (seed, parent) only.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -44,7 +44,7 @@ struct Entry {
 
 // The rows of one parent, ready for the solver.
 struct Gathered {
-  // A feature that one row alone has, and its value there.
+  // A feature that only one row has, and its value there.
   struct Lone {
     std::uint32_t row;
     float value;

@@ -1,8 +1,8 @@
-// Rows of X and, for each label, its positive rows in: one sparse unit vector a label out (positive instance feature
+// Rows of X and, for each label, its positive rows in: one sparse unit vector per label out (positive instance feature
 // aggregation).
 //
 // The law: vector l = the sum of y[i,l]·x[i] over rising i in float32 from +0, then divided by its length. A label
-// without rows, or whose sum is zero, gets an empty vector. Feature ids rise.
+// without rows gets an empty vector, one whose sum is zero a vector of zeros. Feature ids rise.
 //
 // Two passes over the same rows: the first counts the features of each label, so that the result is allocated once
 // and filled in place; nothing of the size of labels × features exists at any time. Each worker owns one dense sum and
@@ -102,7 +102,7 @@ private:
     });
   }
 
-  // A label's rows lie all over X: asking for the next ones early hides most of the wait for memory.
+  // A label's rows lie all over X: prefetching the next ones hides most of the wait for memory.
   template <class F> void for_entries(std::size_t label, F&& f) const {
     const std::size_t last = positives_.feature.size();
     for (std::size_t p = positives_.begin(label); p < positives_.end(label); ++p) {

@@ -134,7 +134,7 @@ public:
 private:
   static constexpr std::size_t kRun = 16;         // rows visited side by side in a big parent
   static constexpr std::size_t kPiece = 1u << 15; // rows visited between two calls of `pulse`
-  static constexpr double kGoal = 0.1;            // of the gap, before all rows are looked at again
+  static constexpr double kGoal = 0.1;            // share of the gap at which all rows are visited again
 
   void start(const ParentRows& parent, std::size_t lanes, const SolverSettings& settings) {
     kernels_ = kTrainingKernels.on(settings.isa);

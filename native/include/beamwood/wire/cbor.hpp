@@ -1,7 +1,7 @@
 // Bytes of a CBOR file and the place of an array's first element in, its numbers out (RFC 8949).
 //
 // Python walks through maps and names, which are few; arrays hold millions of numbers and are read here. The bytes may
-// be hostile: nothing behind their end is looked at, and what is not a number of the wanted kind ends the reading.
+// be hostile: nothing behind their end is read, and what is not a number of the expected kind ends the reading.
 #pragma once
 #include <bit>
 #include <cmath>

@@ -1,11 +1,11 @@
-// Blocks of bytes in, sparse rows out: the numeric text formats of the field, "l,l f:v f:v" a line.
+// Blocks of bytes in, sparse rows out: the numeric text formats of the field, one line "l,l f:v f:v" per row.
 //
 // The law: the rows do not depend on where the blocks were cut. A value is the float32 nearest to the double nearest to
 // the decimal (what Python's float and numpy give); ids are in range, rise within a row and are not repeated. A line
-// that breaks this leaves no trace in the rows and is described: its number, what was found, what was wanted.
+// that breaks this leaves no trace in the rows and is described: its number, what was found, what was expected.
 //
-// Memory: arrays grow by realloc, which moves pages instead of copying them once arrays are large, and the room that
-// is not yet written takes no memory. So the peak is the result, plus one block and the longest line.
+// Memory: arrays grow by realloc, which moves pages instead of copying them once arrays are large, and pages
+// that are not yet written take no memory. So the peak is the result, plus one block and the longest line.
 #pragma once
 #include <algorithm>
 #include <charconv>
@@ -68,7 +68,7 @@ struct RowFormat {
 
 struct BadLine {
   std::uint64_t line = 0;
-  std::string found, wanted;
+  std::string found, expected;
 };
 
 namespace detail {
@@ -210,8 +210,8 @@ private:
   }
 
   // Notes what is wrong with the present line; the result is always false.
-  bool refuse(std::string found, std::string wanted) {
-    bad_ = {line_ - 1, std::move(found), std::move(wanted)};
+  bool refuse(std::string found, std::string expected) {
+    bad_ = {line_ - 1, std::move(found), std::move(expected)};
     return false;
   }
 
@@ -287,7 +287,7 @@ private:
     std::sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i > 0 && row[i - 1].first == row[i].first)
-        return refuse("feature " + std::to_string(row[i].first) + " twice", "each feature at most once a row");
+        return refuse("feature " + std::to_string(row[i].first) + " twice", "each feature at most once per row");
       x_ids.data()[first + i] = row[i].first;
       x_values.data()[first + i] = row[i].second;
     }
