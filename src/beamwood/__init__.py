@@ -3,7 +3,7 @@
 from beamwood._version import __version__
 from beamwood.client import Client, ServerError
 from beamwood.engine import LayerChoice, Stats
-from beamwood.errors import BeamwoodError, DataError, FormatError, SettingsError
+from beamwood.errors import BeamwoodError, BeamwoodWarning, DataError, FormatError, SettingsError
 from beamwood.explain import Explanation
 from beamwood.filters import Filter
 from beamwood.hits import Hit, Hits
@@ -26,6 +26,7 @@ from beamwood.training.train import train, train_text
 __all__ = [
     "Activation",
     "BeamwoodError",
+    "BeamwoodWarning",
     "Client",
     "Compression",
     "DataError",

@@ -1,7 +1,10 @@
 """errors.py — what can go wrong, for people: every error a user can cause is one of the three kinds below.
 
-Each message says what was found, what was wanted and what to do next.
+Each message says what was found, what was expected and what to do next.
 """
+
+import sys
+import warnings
 
 
 class BeamwoodError(Exception):
@@ -18,3 +21,15 @@ class SettingsError(BeamwoodError, ValueError):
 
 class FormatError(BeamwoodError):
     """A model file is damaged, foreign, or made by a newer version."""
+
+
+class BeamwoodWarning(UserWarning):
+    """Something that is allowed and is likely a mistake: rows without labels, a model that keeps no weights."""
+
+
+def warn(message: str) -> None:
+    """Warns whoever called beamwood: the line that is shown is theirs, however deep inside this is."""
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "beamwood":
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(message, BeamwoodWarning, stacklevel=depth)

@@ -121,6 +121,16 @@ def test_settings_are_saved_with_the_model(problem, tmp_path):
     assert bw.load(tmp_path / "m.bw").info()["settings"]["C"] == 0.5
 
 
+@pytest.mark.parametrize("scale", [1e3, 1e-3])
+def test_pruning_that_leaves_no_weights_is_told(problem, scale):
+    X, Y = problem
+    with pytest.warns(bw.BeamwoodWarning, match=r"nodes without a weight.*; expected few.*prune=0\.1.*unit_rows") as told:
+        train(X * scale, Y, **SMALL)
+    assert [warning.filename for warning in told] == [__file__]
+    for cure in ({"unit_rows": True}, {"prune": 0}):
+        train(X * scale, Y, **SMALL, **cure)
+
+
 @pytest.fixture
 def forests_made(monkeypatch):
     """Every set of native forests that is made during a test."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from beamwood.errors import DataError
+from beamwood.errors import DataError, warn
 from beamwood.inputs.label_matrix import LabelsLike, label_matrix
 from beamwood.inputs.matrices import MatrixLike, as_csr, as_float32, as_numbers, check_dimensions
 
@@ -135,7 +134,7 @@ def _only_teaching_rows(problem: Problem) -> Problem:
     weighted = np.ones_like(labelled) if problem.row_weights is None else problem.row_weights > 0
     keep = labelled & weighted
     if not labelled.all():
-        warnings.warn(f"{int((~labelled).sum())} rows have no label and are left out of training", stacklevel=4)
+        warn(f"{int((~labelled).sum())} rows have no label and are left out of training")
     if keep.all():
         return problem
     _need(bool(keep.any()), "row_weights has 0 for every row with a label; expected some weights above 0")

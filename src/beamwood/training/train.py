@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from beamwood._version import __version__
-from beamwood.errors import DataError, SettingsError
+from beamwood.errors import DataError, SettingsError, warn
 from beamwood.inputs.arguments import workers
 from beamwood.inputs.label_table import LabelTable
 from beamwood.inputs.text import FittedText, TextFeatures
@@ -24,6 +23,7 @@ from beamwood.training.label_vectors import label_vectors
 from beamwood.training.memory import available_bytes, estimated_bytes, refuse_if_too_big
 from beamwood.training.problem import Problem, checked_problem
 from beamwood.training.progress import Progress, Update, progress_for
+from beamwood.training.pruned import Emptied
 from beamwood.training.report import Report, Stopwatch, peak_bytes
 from beamwood.training.settings import Settings, settings_for
 from beamwood.training.tree import grow
@@ -168,10 +168,13 @@ def _trained(problem: Problem, how: _How, watch: Stopwatch, strings: Sections, t
     assembly = Assembly(
         Activation.parse(settings.activation), scaled is not problem, settings.to_dict(), sections=dict(strings)
     )
+    emptied = Emptied(settings.prune if problem.X.nnz else 0.0)
     for tree, (shape, tree_seed) in enumerate(_grown(scaled, settings, how.seed, how.threads, watch)):
         layers = _tree_layers(scaled, shape, settings, seed=tree_seed, threads=how.threads, watch=watch, tree=tree)
+        emptied.look(tree, layers)
         with watch.stage(_of("model", tree, settings.trees), problem.rows):
             assembly.add(layers)
+    emptied.say()
     parts = with_rows_of_label(assembly.parts(), problem.rows_of_label)
     if text is not None:
         parts = with_text(parts, text)
@@ -318,4 +321,4 @@ def _check_fit(problem: Problem, settings: Settings) -> None:
 def _warn_of_labels_without_rows(problem: Problem) -> None:
     without = problem.labels_without_rows
     if without:
-        warnings.warn(f"{without} of {problem.labels} labels have no row: they stay and rank last", stacklevel=3)
+        warn(f"{without} of {problem.labels} labels have no row: they stay and rank last")
