@@ -77,7 +77,9 @@ def main() -> None:
             ratio = found["estimated"] / max(1, found["real"])
             short += ratio < 1
             megabytes = (found["estimated"] / 2**20, found["real"] / 2**20)
-            print(f"{Path(folder).name:20} {case:28} {megabytes[0]:12,.1f} {megabytes[1]:9,.1f} {ratio:6.2f}", flush=True)
+            print(
+                f"{Path(folder).name:20} {case:28} {megabytes[0]:12,.1f} {megabytes[1]:9,.1f} {ratio:6.2f}", flush=True
+            )
     sys.exit(f"{short} estimates are too small" if short else 0)
 
 

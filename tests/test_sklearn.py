@@ -33,7 +33,7 @@ EXPECTED_FAILURES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:.*left out of training", "ignore:.*have no row", "ignore:invalid value encountered")
+@pytest.mark.filterwarnings("ignore::beamwood.BeamwoodWarning", "ignore:invalid value encountered")
 @parametrize_with_checks(
     [XMRClassifier("fast"), XMRClassifier(loss="logistic", activation="sigmoid")],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
