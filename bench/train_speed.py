@@ -44,7 +44,7 @@ ALLOWED: dict[str, Callable[[float], float]] = {"rows": lambda n: n, "labels": l
 def run(library: str, folder: Path, threads: int, branching: int = 32) -> Result:
     """One training in a process of its own."""
     python = sys.executable if library == "beamwood" else str(python_of("libpecos"))
-    worker = str(HERE / "train_worker.py")
+    worker = str(HERE / "rivals" / "train_worker.py")
     done = subprocess.run(
         [python, worker, library, str(folder), str(threads), str(branching)],
         capture_output=True,

@@ -3,7 +3,7 @@
 Each message says what was found, what was expected and what to do next.
 """
 
-import sys
+import inspect
 import warnings
 
 
@@ -29,7 +29,7 @@ class BeamwoodWarning(UserWarning):
 
 def warn(message: str) -> None:
     """Warns whoever called beamwood: the line that is shown is theirs, however deep inside this is."""
-    depth, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "beamwood":
+    depth, frame = 1, inspect.currentframe()
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "beamwood":
         depth, frame = depth + 1, frame.f_back
     warnings.warn(message, BeamwoodWarning, stacklevel=depth)

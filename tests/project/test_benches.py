@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
-STARTED_BY_OTHERS = {"quality_rivals.py", "train_worker.py"}
+STARTED_BY_OTHERS = {"quality_rivals.py"}
 SCRIPTS = sorted(
     path.name
     for path in BENCH.glob("*.py")
