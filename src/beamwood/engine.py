@@ -278,7 +278,7 @@ def cascade_forest(parts: ModelParts) -> _core.Forest:
     for tree, layer, nodes in each_layer(parts):
         forest.add_layer(tree, nodes, *layer_arrays(parts, tree, layer, _SHAPE))
         cascade, scale = layer_arrays(parts, tree, layer, _CASCADE), layer_arrays(parts, tree, layer, _SCALE)
-        forest.set_cascade(*cascade, kind, *scale)
+        forest.set_cascade(*cascade, kind, *scale)  # type: ignore[call-arg, arg-type]  # arrays first, then a number
     for tree, size in enumerate(parts.shape.trees):
         if layer_name(tree, len(size.nodes) - 1, "label") not in parts.sections:
             raise ValueError(f"the last layer of tree {tree} has no labels")

@@ -237,7 +237,7 @@ class Ranker:
 def padded(labels: Labels, scores: Scores, k: int) -> tuple[Labels, Scores]:
     """The same answers in k columns."""
     wide = allocate(len(labels), k)
-    for array, found, pad in zip(wide, (labels, scores), (-1, -np.inf), strict=True):
-        array[:, : found.shape[1]] = found
-        array[:, found.shape[1] :] = pad
+    given = labels.shape[1]
+    wide[0][:, :given], wide[0][:, given:] = labels, -1
+    wide[1][:, :given], wide[1][:, given:] = scores, -np.inf
     return wide

@@ -26,7 +26,7 @@ from beamwood.cli.inspect import inspect
 from beamwood.cli.predict import predict
 from beamwood.cli.search import search
 from beamwood.cli.serve import serve
-from beamwood.cli.support.options import DEBUG
+from beamwood.cli.support.options import DEBUG, flag
 from beamwood.cli.support.output import one_line, say
 from beamwood.cli.train import train
 from beamwood.errors import BeamwoodError
@@ -79,8 +79,8 @@ def _warnings_as_notes() -> Iterator[None]:
         yield
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(given: bool) -> None:
+    if given:
         print(f"beamwood {__version__}")
         raise typer.Exit()
 
@@ -96,13 +96,11 @@ app = typer.Typer(
 
 @app.callback()
 def _beamwood(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Annotated[bool, flag("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     """Rank the best of many labels: train a tree of sparse linear models, ask it, measure it.
 
-    Begin with: beamwood train rows.jsonl -o model.bw, then: beamwood search model.bw "your words"
+    Start with: beamwood train rows.jsonl -o model.bw, then: beamwood search model.bw "your words"
     """
 
 

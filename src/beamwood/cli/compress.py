@@ -12,6 +12,7 @@ from beamwood.cli.support import options as o
 from beamwood.cli.support.given import Given, truth_of
 from beamwood.cli.support.output import show, show_json
 from beamwood.errors import SettingsError
+from beamwood.storage.compress import Compression
 
 
 def compress(
@@ -58,6 +59,7 @@ def compress(
         measure = _measured_on(model, given)
     small = model.compress(weights, top=top, threshold=threshold, measure=measure)
     small.save(small_file)
+    assert isinstance(small.report, Compression)  # compress always says what it cost
     if json_:
         show_json({"file": str(small_file), "file_bytes": small_file.stat().st_size, **asdict(small.report)})
         return

@@ -29,7 +29,7 @@ def convert(
         Path | None, typer.Option(help="A PECOS Tfidf vectorizer folder: the model can then search texts.")
     ] = None,
     labels_file: Annotated[
-        Path | None, typer.Option(help="A line a label, `key<TAB>name`: the names that people see.")
+        Path | None, typer.Option(help="One line per label, `key<TAB>name`: the names that people see.")
     ] = None,
     features: Annotated[
         int | None, typer.Option(min=1, help="Columns of X, for formats that do not say (napkinxc).")

@@ -25,8 +25,8 @@ def inspect(
         typer.Option("--data", help="Rows of texts with labels: shows the most frequent of these labels."),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many of the most frequent labels.")] = 10,
-    weights: Annotated[bool, typer.Option(help="Read all weights, for their histogram.")] = True,
-    verify: Annotated[bool, typer.Option("--verify", help="Read the whole file and compare its checksums.")] = False,
+    weights: Annotated[bool, o.flag(help="Read all weights, for their histogram.")] = True,
+    verify: Annotated[bool, o.flag("--verify", help="Read the whole file and compare its checksums.")] = False,
     format: o.Format = None,
     labels_column: o.LabelsColumn = "labels",
     text_column: o.TextColumn = "text",
@@ -89,7 +89,7 @@ def _show(found: dict[str, Any]) -> None:
     show(f"{found['file']}: {found['labels']:,} labels, {found['features']:,} features, {trees}, {found['activation']}")
     show(
         f"{bytes_in_words(found['file_bytes'])} on disk, {found['nonzeros']:,} weights, "
-        f"{found['bytes_per_nonzero']:.1f} bytes a weight"
+        f"{found['bytes_per_nonzero']:.1f} bytes per weight"
     )
     settings = ", ".join(f"{name} {value}" for name, value in found["settings"].items())
     show(f"settings: {settings or 'not known'}\n")

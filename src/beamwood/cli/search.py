@@ -38,7 +38,7 @@ def search(
 
     Example: beamwood search model.bw history of jazz
 
-    Without words it asks for them, or reads a query a line from standard input.
+    Without words it asks for them, or reads one query per line from standard input.
     """
     import beamwood as bw
 

@@ -30,7 +30,7 @@ def train(
     seed: Annotated[int, typer.Option(min=0, help="Same data, settings and seed: the same file.")] = 0,
     threads: o.Threads = None,
     labels_file: Annotated[
-        Path | None, typer.Option(help="A line a label, `key<TAB>name`: the names that people see.")
+        Path | None, typer.Option(help="One line per label, `key<TAB>name`: the names that people see.")
     ] = None,
     ngrams: Annotated[
         str, typer.Option(help="Runs of words: 1, or 1-2 for pairs too.", rich_help_panel=_TEXT_PANEL)
@@ -42,10 +42,10 @@ def train(
         int, typer.Option(min=1, help="Drop terms in fewer texts than this.", rich_help_panel=_TEXT_PANEL)
     ] = 1,
     max_features: Annotated[
-        int | None, typer.Option(min=1, help="Keep the most frequent terms alone.", rich_help_panel=_TEXT_PANEL)
+        int | None, typer.Option(min=1, help="Keep only the most frequent terms.", rich_help_panel=_TEXT_PANEL)
     ] = None,
     sublinear: Annotated[
-        bool, typer.Option("--sublinear", help="Count a term 1 + log(times) times.", rich_help_panel=_TEXT_PANEL)
+        bool, o.flag("--sublinear", help="Count a term 1 + log(times) times.", rich_help_panel=_TEXT_PANEL)
     ] = False,
     format: o.Format = None,
     text_column: o.TextColumn = "text",
@@ -113,7 +113,7 @@ def _settings(words: list[str]) -> dict[str, Any]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise typer.BadParameter(f"--set {word}: wanted NAME=VALUE, for example --set prune=0.2")
+            raise typer.BadParameter(f"--set {word} is not a setting; expected NAME=VALUE, for example --set prune=0.2")
         found[name] = _value(value)
     for name in ("preset", "seed", "threads"):
         if name in found:
@@ -131,7 +131,7 @@ def _value(text: str) -> Any:
 
 
 def _features(ngrams: str, chars: str | None, terms: dict[str, Any]) -> Any:
-    """The text features that the options describe: one block of words, and one of letters if wanted."""
+    """The text features that the options describe: one block of words, and one of letters if asked for."""
     from beamwood.inputs.text import TextFeatures
     from beamwood.inputs.text_block import TextBlock
 
@@ -147,7 +147,7 @@ def _range(option: str, text: str) -> tuple[int, int]:
     try:
         return int(low), int(high or low)
     except ValueError:
-        raise SettingsError(f"{option} {text}: wanted a number or a range, for example 1-2") from None
+        raise SettingsError(f"{option} is {text}; expected a number or a range, for example 1-2") from None
 
 
 def _finish(model: Any, output: Path, skipped: int, as_json: bool) -> None:

@@ -27,5 +27,5 @@ def filter_of(
 
 
 def _keys_in(path: Path | None) -> list[str]:
-    """The keys of a file, one a line; what follows a tab is a name."""
+    """The keys of a file, one per line; what follows a tab is a name."""
     return [] if path is None else [line.partition("\t")[0] for _, line in text_lines(path) if line]

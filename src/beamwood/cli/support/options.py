@@ -10,13 +10,18 @@ import typer
 DEBUG = "beamwood.debug"  # where the app finds out, in the context's meta
 
 
-def _remember_debug(ctx: Any, wanted: bool) -> bool:
-    ctx.find_root().meta[DEBUG] = wanted
-    return wanted
+def _remember_debug(ctx: Any, given: bool) -> bool:
+    ctx.find_root().meta[DEBUG] = given
+    return given
 
 
 def _whole(least: int, *names: str, help: str) -> Any:
     return typer.Option(*names, min=least, help=help)
+
+
+def flag(*names: str, **how: Any) -> Any:
+    """An option without a value; nothing stands behind it in --help (typer 0.29 shows <bool>)."""
+    return typer.Option(*names, metavar=" ", **how)
 
 
 _DATA_PANEL = "How the data is read"
@@ -43,7 +48,7 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="jsonl, csv, tsv, parquet, lines (a text a line), xmc or svmlight; by the file's name if not given, "
+        help="jsonl, csv, tsv, parquet, lines (one text per line), xmc or svmlight; by the file's name if not given, "
         "jsonl for standard input.",
         rich_help_panel=_DATA_PANEL,
     ),
@@ -58,23 +63,19 @@ Separator = Annotated[
     str | None,
     typer.Option("--separator", help="What stands between labels written in one string.", rich_help_panel=_DATA_PANEL),
 ]
-SkipBad = Annotated[
-    bool, typer.Option("--skip-bad", help="Leave bad rows out and count them.", rich_help_panel=_DATA_PANEL)
-]
+SkipBad = Annotated[bool, flag("--skip-bad", help="Leave bad rows out and count them.", rich_help_panel=_DATA_PANEL)]
 K = Annotated[int, _whole(1, "--k", "-k", help="Labels returned for each query.")]
-Beam = Annotated[int, _whole(1, "--beam", "-b", help="Nodes kept a layer: more is slower and finds more.")]
+Beam = Annotated[int, _whole(1, "--beam", "-b", help="Nodes kept per layer: more is slower and finds more.")]
 MinScore = Annotated[float | None, typer.Option(help="Leave out labels that score less.")]
 Allow = Annotated[
     list[str] | None,
-    typer.Option("--allow", metavar="KEY", help="Find this label (and others so given) alone; repeat."),
+    typer.Option("--allow", metavar="KEY", help="Find only this label and others so given; repeat."),
 ]
-AllowFile = Annotated[Path | None, typer.Option("--allow-file", help="The same for every key of a file, one a line.")]
+AllowFile = Annotated[Path | None, typer.Option("--allow-file", help="The same for every key of a file, one per line.")]
 Deny = Annotated[list[str] | None, typer.Option("--deny", metavar="KEY", help="Never find this label; repeat.")]
-DenyFile = Annotated[Path | None, typer.Option("--deny-file", help="The same for every key of a file, one a line.")]
+DenyFile = Annotated[Path | None, typer.Option("--deny-file", help="The same for every key of a file, one per line.")]
 Threads = Annotated[int | None, _whole(1, "--threads", "-t", help="Threads; all cores if not given.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace a file that is there.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines, and no progress.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-Debug = Annotated[
-    bool, typer.Option("--debug", callback=_remember_debug, help="Show where an error came from.", is_eager=True)
-]
+Force = Annotated[bool, flag("--force", "-f", help="Replace a file that is there.")]
+Json = Annotated[bool, flag("--json", help="Print one JSON object for machines, and no progress.")]
+Quiet = Annotated[bool, flag("--quiet", "-q", help="Show no progress.")]
+Debug = Annotated[bool, flag("--debug", callback=_remember_debug, help="Show where an error came from.", is_eager=True)]
