@@ -69,7 +69,7 @@ def test_same_bits_with_many_rows(features: int, density: float, widths: tuple[i
 
 def test_a_wider_chunk_is_refused_with_advice() -> None:
     weights = sp.csc_array((3, 65_536), dtype=np.float32)
-    with pytest.raises(bw.DataError, match=r"65,536 children. At most 65,535 .* put a layer in between"):
+    with pytest.raises(bw.DataError, match=r"65,536 children; expected at most 65,535. Put a layer in between"):
         bw.Model.from_layers([bw.Layer(weights, np.zeros(65_536, np.int64))])
 
 
@@ -273,7 +273,7 @@ def test_the_bound_is_off_where_a_discount_lets_scores_rise() -> None:
 
 @pytest.mark.parametrize("discount", [0.0, -1.0, 1.5, float("nan")])
 def test_a_discount_outside_its_range_is_refused(discount: float) -> None:
-    with pytest.raises(bw.SettingsError, match="discount="):
+    with pytest.raises(bw.SettingsError, match="discount is"):
         small_model(activation="log-hinge-2", path="log-exp", discount=discount)
 
 

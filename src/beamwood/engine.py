@@ -19,7 +19,7 @@ from beamwood.inputs.matrices import as_csr
 from beamwood.storage.build import WEIGHTS, chunks_of, columns_of, hash_index, layer_name, layers_of
 from beamwood.storage.layers import Layer
 from beamwood.storage.parts import ModelParts
-from beamwood.storage.shape import Shape
+from beamwood.storage.shape import ModelShape
 
 Array = npt.NDArray[Any]
 
@@ -264,7 +264,7 @@ def each_layer(parts: ModelParts) -> Iterator[tuple[int, int, int]]:
             yield tree, layer, nodes
 
 
-def empty_forest(shape: Shape, layout: str) -> _core.Forest:
+def empty_forest(shape: ModelShape, layout: str) -> _core.Forest:
     """A native forest without layers."""
     a = shape.activation
     numbers = (a.kind_number, a.power, a.path_number, LAYOUTS.index(layout), a.discount)

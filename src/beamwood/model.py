@@ -92,7 +92,7 @@ class Model(Ranker):
         The file keeps its permissions; a symbolic link stays and the file that it leads to is replaced.
         Every engine of a model writes the same file: its arrays are mapped and used in place when it is loaded.
         """
-        store.save(path, *self._parts.contents())
+        store.write_file(path, *self._parts.contents())
 
     def compress(
         self,

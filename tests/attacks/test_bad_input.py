@@ -179,11 +179,17 @@ def bad_weights(change: Callable[[Any], Any]) -> list[bw.Layer]:
 ONES = np.ones(40)
 LAYERS: dict[str, tuple[Callable[[], Any], str]] = {
     "no layers": (lambda: [], r"list of layers is empty; expected at least one"),
-    "dense weights": (lambda: bad_weights(lambda w: w.toarray()), r"layer 1 are a ndarray. A scipy sparse matrix"),
-    "dense weights on top": (lambda: [bw.Layer(np.ones((3, 2)), np.zeros(2, int))], r"A scipy sparse matrix"),
-    "one-dimensional weights": (lambda: [bw.Layer(sp.coo_array([1.0]), np.zeros(1, int))], r"A scipy sparse matrix"),
-    "other features": (lambda: bad_weights(lambda w: w[:49]), r"have 49 rows, those of layer 0 have 50. Every layer"),
-    "no nodes": (lambda: layers_with(weights=sparse(50, 0, 0, 0), parent=ONES[:0]), r"no nodes. Leave the layer out"),
+    "dense weights": (
+        lambda: bad_weights(lambda w: w.toarray()),
+        r"layer 1 are a ndarray; expected a scipy",
+    ),
+    "dense weights on top": (lambda: [bw.Layer(np.ones((3, 2)), np.zeros(2, int))], r"expected a scipy sparse matrix"),
+    "one-dimensional weights": (
+        lambda: [bw.Layer(sp.coo_array([1.0]), np.zeros(1, int))],
+        r"expected a scipy sparse matrix",
+    ),
+    "other features": (lambda: bad_weights(lambda w: w[:49]), r"have 49 rows; expected 50, one per feature"),
+    "no nodes": (lambda: layers_with(weights=sparse(50, 0, 0, 0), parent=ONES[:0]), r"no nodes; .*Leave the layer out"),
     "complex weights": (lambda: bad_weights(lambda w: w.astype(complex)), r"complex128; expected real numbers"),
     "weights that overflow": (lambda: bad_weights(lambda w: w.astype(float) * 1e39), r"float32 can hold. Scale"),
     "NaN weights": (lambda: bad_weights(lambda w: w * np.float32(np.nan)), r"weights of layer 1 has nan"),
@@ -192,38 +198,44 @@ LAYERS: dict[str, tuple[Callable[[], Any], str]] = {
     "weights with wild offsets": (lambda: bad_weights(lambda w: edited(w, "indptr", put(3, 9999))), r"Rebuild"),
     "a parent beyond the layer above": (
         lambda: layers_with(parent=two_layers()[1].parent + 1),
-        r"layer 1 names parent 6, but the layer above has 6 nodes \(0 to 5\)",
+        r"layer 1 names parent 6; expected a node of the layer above, 0 to 5",
     ),
-    "a parent below zero": (lambda: layers_with(parent=two_layers()[1].parent - 1), r"names parent -1, but the layer"),
+    "a parent below zero": (
+        lambda: layers_with(parent=two_layers()[1].parent - 1),
+        r"names parent -1; expected",
+    ),
     "too few parents": (
         lambda: layers_with(parent=two_layers()[1].parent[:39]),
-        r"40 nodes but its parents .*\(39,\).* wanted",
+        r"parents of layer 1 have shape \(39,\) .*; expected 40 integers",
     ),
-    "float parents": (lambda: layers_with(parent=np.zeros(40)), r"dtype float64. One integer a node is wanted"),
+    "float parents": (lambda: layers_with(parent=np.zeros(40)), r"dtype float64; expected 40 integers, one per node"),
     "an inner node without children": (
         lambda: layers_with(parent=np.zeros(40, int)),
-        r"Node 1 of layer 0 is an inner node without children. Give it a label or children",
+        r"Node 1 of layer 0 is an inner node without children; expected .* Give it a label or children",
     ),
     "a last layer of inner nodes": (lambda: layers_with(label=-ONES.astype(int)), r"inner node without children"),
     "a label on a node with children": (
         lambda: [bw.Layer(two_layers()[0].weights, np.zeros(6, int), label=np.arange(6)), two_layers()[1]],
-        r"carries label 0 and has children. A label sits on a leaf",
+        r"has label 0 and children; expected a label on leaves only",
     ),
     "a label given twice": (
         lambda: layers_with(label=np.arange(40) // 2 * 2),
-        r"label 0 is given twice, and 20 labels are missing. Each label sits on one leaf",
+        r"label 0 is given twice, and 20 labels are missing; expected each on one leaf",
     ),
     "a label missing": (lambda: layers_with(label=np.arange(40) + 1), r"largest label is 40.*0 to 39 without a gap"),
     "a huge label": (lambda: layers_with(label=np.r_[:39, 4_000_000_000]), r"largest label is 4000000000"),
-    "a label beyond 32 bits": (lambda: layers_with(label=np.r_[:39, 2**40]), r"has label 1099511627776. Labels are 0"),
-    "a label below -1": (lambda: layers_with(label=np.r_[:39, -2]), r"has label -2. Labels are 0 and above, -1 marks"),
-    "float labels": (lambda: layers_with(label=ONES), r"labels .* dtype float64. One integer a node is wanted"),
-    "too few labels": (lambda: layers_with(label=np.arange(39)), r"40 nodes but its labels .*\(39,\)"),
+    "a label beyond 32 bits": (lambda: layers_with(label=np.r_[:39, 2**40]), r"has label 1099511627776; expected 0"),
+    "a label below -1": (lambda: layers_with(label=np.r_[:39, -2]), r"has label -2; expected 0 or above, or -1"),
+    "float labels": (lambda: layers_with(label=ONES), r"labels .* dtype float64; expected 40 integers, one per node"),
+    "too few labels": (lambda: layers_with(label=np.arange(39)), r"labels of layer 1 have shape \(39,\)"),
     "a NaN bias": (
         lambda: layers_with(bias=ONES * np.nan),
-        r"bias of layer 1 holds NaN for node 0. A number is wanted",
+        r"bias of layer 1 is NaN for node 0; expected numbers",
     ),
-    "too few biases": (lambda: layers_with(bias=ONES[:39]), r"bias of layer 1 has shape \(39,\).* 40 nodes is wanted"),
+    "too few biases": (
+        lambda: layers_with(bias=ONES[:39]),
+        r"bias of layer 1 has shape \(39,\); expected 40",
+    ),
     "a bias that overflows": (lambda: layers_with(bias=ONES * 1e39), r"bias of layer 1 .*float32 can hold. Scale"),
     "complex biases": (
         lambda: layers_with(bias=ONES + 1j),
@@ -261,7 +273,7 @@ def write_flipped(path: Path) -> None:
 
 FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "missing": (lambda path: None, r"Cannot read .*: No such file or directory. Check the path"),
-    "empty": (lambda path: path.write_bytes(b""), r"is empty. A beamwood model was wanted. Get a fresh copy"),
+    "empty": (lambda path: path.write_bytes(b""), r"is empty; expected a beamwood model. Get a fresh copy"),
     "a folder": (lambda path: path.mkdir(), r"is a folder. A beamwood model is one file, for example"),
     "a text": (lambda path: path.write_text("hello " * 100), r"is not a beamwood model: .*convert it first"),
     "a few bytes": (lambda path: path.write_bytes(b"\x01"), r"is not a beamwood model: .*convert it first"),

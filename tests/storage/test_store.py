@@ -41,7 +41,7 @@ def test_safetensors_opens_the_file_and_sees_the_same_arrays(tmp_path: Path) -> 
     for number, model in enumerate((named_model(), random_case(12).model(), random_case(13).model())):
         path = tmp_path / f"{number}.bw"
         model.save(path)
-        ours, _ = store.load(path)
+        ours, _ = store.read_file(path)
         theirs = load_file(path)
         assert {name for name in theirs if not name.startswith("_pad/")} == set(ours)
         for name, array in ours.items():
@@ -63,7 +63,7 @@ def test_arrays_start_at_multiples_of_64_bytes(tmp_path: Path) -> None:
 def test_checksums_are_those_of_the_xxhash_package(tmp_path: Path) -> None:
     path = tmp_path / "model.bw"
     named_model().save(path)
-    arrays, meta = store.load(path)
+    arrays, meta = store.read_file(path)
     assert {name: xxhash.xxh3_64_hexdigest(array.tobytes()) for name, array in arrays.items()} == meta["xxh3"]
     raw = path.read_bytes()
     header = raw[8 : 8 + int.from_bytes(raw[:8], "little")]
@@ -202,7 +202,7 @@ def test_a_kill_while_saving_leaves_the_old_model_or_the_new_one(tmp_path: Path)
 def test_two_models_of_one_file_share_its_pages(tmp_path: Path) -> None:
     path = tmp_path / "model.bw"
     named_model().save(path)
-    arrays, _ = store.load(path)
+    arrays, _ = store.read_file(path)
     owner: object = next(iter(arrays.values()))
     while isinstance(owner, np.ndarray):
         owner = owner.base

@@ -82,11 +82,33 @@ def test_what_is_wrong_is_said_and_nothing_is_left_behind(tmp_path: Path) -> Non
         start, feature, weight = good(layer, first, end)
         return start[:-1], feature, weight
 
+    def jumping(layer: int, first: int, end: int) -> tuple[Any, Any, Any]:
+        start, feature, weight = good(layer, first, end)
+        start[1:-1] = 1 << 40
+        return start, feature, weight
+
+    def negative(layer: int, first: int, end: int) -> tuple[Any, Any, Any]:
+        start, feature, weight = good(layer, first, end)
+        start[0] = -(1 << 40)
+        return start, feature, weight
+
+    def backwards(layer: int, first: int, end: int) -> tuple[Any, Any, Any]:
+        start, feature, weight = good(layer, first, end)
+        return start, feature[::-1].copy(), weight
+
+    def nan(layer: int, first: int, end: int) -> tuple[Any, Any, Any]:
+        start, feature, weight = good(layer, first, end)
+        return start, feature, weight * np.float32(np.nan)
+
     wrong: list[tuple[Any, Any, dict[str, Any], str]] = [
+        (starts, jumping, {}, "do not fit"),
+        (starts, negative, {}, "do not fit"),
+        (starts, backwards, {}, "features that do not rise"),
+        (starts, nan, {}, "a weight that is NaN or infinite"),
         ([], good, {}, "at least one layer"),
         ([starts[0], starts[2]], good, {}, r"child_starts\[1\]"),
-        ([[0, 3], [0, 2, 2, 4]], good, {}, "must begin with 0 and rise"),
-        (starts, outside, {}, "features outside"),
+        ([[0, 3], [0, 2, 2, 4]], good, {}, "expected to start with 0 and to rise"),
+        (starts, outside, {}, "name a feature outside"),
         (starts, short, {}, "do not fit"),
         (starts, good, {"weights": "u4"}, "not known"),
     ]

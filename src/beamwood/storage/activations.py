@@ -51,8 +51,8 @@ class Activation:
         narrow = float(np.float32(discount))
         if not 0 < narrow <= 1 or (narrow != 1 and path != "log-exp"):
             raise SettingsError(
-                f"discount={discount!r} with path {path!r}. A number above 0 and up to 1 is wanted, and below 1 "
-                "it goes with path 'log-exp' alone."
+                f"discount is {discount!r} with path {path!r}; expected a number above 0 and up to 1. Below 1 it goes "
+                "with path 'log-exp' only."
             )
         return cls(str(name), path, _KINDS[found[1]], int(found[2] or 1), _PATHS[path], narrow)
 
@@ -69,7 +69,7 @@ class Activation:
     def handed_down(self, scores: npt.NDArray[np.float32], stands_in: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
         """What children start from, given their parents' scores.
 
-        stands_in: children that are certain and alone below their parent: each takes the parent's score as it is.
+        stands_in: certain children that are the only ones of their parent: each takes the parent's score as it is.
         """
         if self.path != "log-exp":
             return scores

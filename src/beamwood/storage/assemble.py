@@ -16,7 +16,7 @@ from beamwood.storage.activations import Activation
 from beamwood.storage.build import Sections, TreeSize, build_tree
 from beamwood.storage.layers import Layer
 from beamwood.storage.parts import ModelParts
-from beamwood.storage.shape import Shape
+from beamwood.storage.shape import ModelShape
 from beamwood.storage.strings import string_sections
 
 
@@ -44,7 +44,7 @@ class Assembly:
 
     def parts(self) -> ModelParts:
         """The model of all trees so far."""
-        shape = Shape(
+        shape = ModelShape(
             self.features, self.labels, self.activation, tuple(self.sizes), self.settings, unit_rows=self.unit_rows
         )
         return ModelParts(shape, self.sections)
@@ -82,7 +82,7 @@ def ensemble(models: Sequence[ModelParts], settings: dict[str, Any] | None) -> M
     return ModelParts(whole, sections)
 
 
-def _check_alike(shape: Shape, first: Shape, number: int) -> None:
+def _check_alike(shape: ModelShape, first: ModelShape, number: int) -> None:
     """Whether trees of these shapes can be in one model."""
     if shape.weights != first.weights:
         raise DataError(
@@ -96,12 +96,12 @@ def _check_alike(shape: Shape, first: Shape, number: int) -> None:
         )
 
 
-def _must_agree(shape: Shape) -> tuple[Any, ...]:
+def _must_agree(shape: ModelShape) -> tuple[Any, ...]:
     """What the trees of an ensemble have in common."""
     return shape.features, shape.labels, shape.activation, shape.unit_rows
 
 
-def _numbers(shape: Shape) -> str:
+def _numbers(shape: ModelShape) -> str:
     rows = " for rows of length one" if shape.unit_rows else ""
     return f"{shape.features:,} features, {shape.labels:,} labels and activation {shape.activation.name}{rows}"
 

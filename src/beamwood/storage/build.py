@@ -51,7 +51,7 @@ def build_tree(
 ) -> tuple[Sections, TreeSize, int]:
     """The arrays of one tree, its size, and its number of labels."""
     if not layers:
-        raise DataError("A tree needs at least one layer; the list of layers is empty.")
+        raise DataError("The list of layers is empty; expected at least one layer.")
     sections: Sections = {}
     placed: list[Placed] = []
     nodes_above, position_above = 1, np.zeros(1, np.int64)
@@ -85,16 +85,16 @@ def checked_columns(layer: Layer, features: int, what: str) -> Any:
     """The weights as canonical float32 CSC."""
     if not is_sparse(layer.weights) or layer.weights.ndim != 2:
         raise DataError(
-            f"The weights of {what} are a {type(layer.weights).__name__}. A scipy sparse matrix, features x "
-            "nodes, is wanted."
+            f"The weights of {what} are a {type(layer.weights).__name__}; expected a scipy sparse matrix, features x "
+            "nodes. Make one with scipy.sparse.csc_array."
         )
     if layer.weights.shape[0] != features:
         raise DataError(
-            f"The weights of {what} have {layer.weights.shape[0]:,} rows, those of layer 0 have {features:,}. "
-            "Every layer needs one row a feature."
+            f"The weights of {what} have {layer.weights.shape[0]:,} rows; expected {features:,}, one per feature, as "
+            "in layer 0."
         )
     if layer.weights.shape[1] == 0:
-        raise DataError(f"{what} has no nodes. Leave the layer out.")
+        raise DataError(f"{what} has no nodes; expected at least one. Leave the layer out.")
     by_node = columns_as_csr(layer.weights, f"The weights of {what}")
     return sp.csc_array((by_node.data, by_node.indices, by_node.indptr), shape=by_node.shape[::-1])
 
@@ -104,19 +104,17 @@ def checked_parents(layer: Layer, nodes: int, nodes_above: int, what: str) -> Ar
     parent = np.asarray(layer.parent)
     if parent.shape != (nodes,) or parent.dtype.kind not in "iu":
         raise DataError(
-            f"{what} has {nodes:,} nodes but its parents are an array of shape {parent.shape} and dtype "
-            f"{parent.dtype}. One integer a node is wanted."
+            f"The parents of {what} have shape {parent.shape} and dtype {parent.dtype}; expected {nodes:,} integers, "
+            "one per node."
         )
     if parent.min() < 0 or parent.max() >= nodes_above:
         bad = parent[(parent < 0) | (parent >= nodes_above)][0]
-        raise DataError(
-            f"{what} names parent {bad}, but the layer above has {nodes_above:,} nodes (0 to {nodes_above - 1:,})."
-        )
+        raise DataError(f"{what} names parent {bad}; expected a node of the layer above, 0 to {nodes_above - 1:,}.")
     widest = int(np.bincount(parent).max())
     if widest > _core.MAX_WIDTH:
         raise DataError(
-            f"{what} has a parent with {widest:,} children. At most {_core.MAX_WIDTH:,} are possible: put a "
-            "layer in between."
+            f"{what} has a parent with {widest:,} children; expected at most {_core.MAX_WIDTH:,}. Put a layer in "
+            "between."
         )
     return parent.astype(np.int64)
 
@@ -128,13 +126,13 @@ def checked_labels(layer: Layer, nodes: int, last: bool, what: str) -> Array:
     label = np.asarray(layer.label)
     if label.shape != (nodes,) or label.dtype.kind not in "iu":
         raise DataError(
-            f"{what} has {nodes:,} nodes but its labels are an array of shape {label.shape} and dtype "
-            f"{label.dtype}. One integer a node is wanted, -1 for inner nodes."
+            f"The labels of {what} have shape {label.shape} and dtype {label.dtype}; expected {nodes:,} integers, one "
+            "per node, -1 for inner nodes."
         )
     if label.size and (label.min() < -1 or label.max() >= int(NO_LABEL)):
         raise DataError(
-            f"{what} has label {label.min() if label.min() < -1 else label.max()}. Labels are 0 and above, -1 "
-            "marks an inner node."
+            f"{what} has label {label.min() if label.min() < -1 else label.max()}; expected 0 or above, or -1 for an "
+            "inner node."
         )
     return label.astype(np.int64)
 
@@ -150,12 +148,13 @@ def check_children(label: Array, below: Layer | None, what: str) -> None:
     childless = np.flatnonzero((label < 0) & ~has_child)
     if len(childless):
         raise DataError(
-            f"Node {childless[0]} of {what} is an inner node without children. Give it a label or children."
+            f"Node {childless[0]} of {what} is an inner node without children; expected some below it. Give it a label "
+            "or children."
         )
     parents = np.flatnonzero((label >= 0) & has_child)
     if len(parents):
         raise DataError(
-            f"Node {parents[0]} of {what} carries label {label[parents[0]]} and has children. A label sits on a leaf."
+            f"Node {parents[0]} of {what} has label {label[parents[0]]} and children; expected a label on leaves only."
         )
 
 
@@ -167,7 +166,9 @@ def cascade_of(placed: Sequence[Placed], tree: int, features: int, threads: int,
         start = np.empty(len(placed[bundle.start].child_start), np.uint64)
         size = builder.measure_columns([csc_of(placed[depth]) for depth in bundle], start, threads)
         if not size:
-            raise DataError(f"{placed[bundle.start].what} has a chunk of more than 16 GiB. Put a layer in between.")
+            raise DataError(
+                f"{placed[bundle.start].what} has a chunk of more than 16 GiB; expected less. Put a layer in between."
+            )
         words = np.empty(size, np.uint32)
         builder.fill(words, threads)
         sections[layer_name(tree, bundle.start, "thread_start")] = start
@@ -208,13 +209,13 @@ def cascade_of_chunks(sections: Sections, tree: int, size: TreeSize, features: i
     for depth in reversed(range(len(size.nodes))):
         given: Any = [sections.get(layer_name(tree, depth, name), np.zeros(0, kind)) for name, kind in fields.items()]
         start = np.empty(len(given[0]), np.uint64)
-        sound = [array.dtype for array in given] == [np.dtype(kind) for kind in fields.values()]
+        valid = [array.dtype for array in given] == [np.dtype(kind) for kind in fields.values()]
         try:
-            words = np.empty(builder.measure_chunks(*[*given, start, threads]) if sound else 0, np.uint32)
-            sound = words.size > 0 and builder.fill(words, threads)
+            words = np.empty(builder.measure_chunks(*[*given, start, threads]) if valid else 0, np.uint32)
+            valid = words.size > 0 and builder.fill(words, threads)
         except (TypeError, ValueError):
-            sound = False
-        if not sound:
+            valid = False
+        if not valid:
             raise FormatError(f"The model is damaged in layer {depth}. Get a fresh copy of its file.")
         made[layer_name(tree, depth, "thread_start")] = start
         made[layer_name(tree, depth, "threads")] = words
@@ -223,17 +224,15 @@ def cascade_of_chunks(sections: Sections, tree: int, size: TreeSize, features: i
 
 
 def node_arrays(layer: Layer, label: Array, order: Array, nodes: int, what: str) -> Sections:
-    """Biases, labels and, when nodes had to move, where they came from: one entry a node, in tree order."""
+    """Biases, labels and, when nodes had to move, where they came from: one entry per node, in tree order."""
     arrays: Sections = {}
     if layer.bias is not None:
         bias = as_float32(np.asarray(layer.bias), f"The bias of {what}")
         if bias.shape != (nodes,):
-            raise DataError(
-                f"The bias of {what} has shape {bias.shape}. One number for each of its {nodes:,} nodes is wanted."
-            )
+            raise DataError(f"The bias of {what} has shape {bias.shape}; expected {nodes:,} numbers, one per node.")
         if np.isnan(bias).any():
             raise DataError(
-                f"The bias of {what} holds NaN for node {np.flatnonzero(np.isnan(bias))[0]}. A number is wanted."
+                f"The bias of {what} is NaN for node {np.flatnonzero(np.isnan(bias))[0]}; expected numbers."
             )
         arrays["bias"] = bias[order]
     if (label >= 0).any():
@@ -252,13 +251,13 @@ def index_of_leaves(labels: Sequence[Array], what: str) -> tuple[Array, int]:
     times = np.bincount(label, minlength=count) if count and label.max() < 4 * count + 1024 else None
     if times is None or len(times) > count:
         raise DataError(
-            f"In {what} the largest label is {label.max()}, but there are only {count:,} leaves. Labels are "
-            f"numbered 0 to {count - 1:,} without a gap."
+            f"In {what} the largest label is {label.max()} and there are {count:,} leaves; expected labels 0 to "
+            f"{count - 1:,} without a gap."
         )
     if (times > 1).any():
         raise DataError(
             f"In {what} label {np.flatnonzero(times > 1)[0]} is given twice, and {(times == 0).sum():,} "
-            "labels are missing. Each label sits on one leaf."
+            "labels are missing; expected each on one leaf."
         )
     leaf_of_label = np.empty(count, np.uint32)
     leaf_of_label[label] = node

@@ -15,7 +15,7 @@ class Layer:
 
     weights: scipy sparse, features x nodes, float32: column j is the weight vector of node j.
     parent:  for each node the index of its parent in the layer above (all zeros in the top layer).
-    bias:    one float a node, added last; +inf and -inf make a node that always scores best or worst.
+    bias:    one float per node, added last; +inf and -inf make a node that always scores best or worst.
     label:   the label id of each leaf, -1 for inner nodes. None: inner nodes everywhere but in the last layer,
              whose nodes are the labels 0..n-1 in order.
     """

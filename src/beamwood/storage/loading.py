@@ -11,12 +11,12 @@ from beamwood.inputs.arguments import cores
 from beamwood.storage import store
 from beamwood.storage.build import Sections, cascade_of_chunks
 from beamwood.storage.parts import ModelParts
-from beamwood.storage.shape import Shape
+from beamwood.storage.shape import ModelShape
 
 
 def load_parts(path: str | os.PathLike[str], memory: str, verify: bool) -> ModelParts:
     """The parts of a model from its file: see beamwood.load."""
-    arrays, meta = store.load(path, memory, verify)
+    arrays, meta = store.read_file(path, memory, verify)
     return checked_parts(arrays, meta, path, Path(path).absolute() if memory == "map" else None)
 
 
@@ -24,7 +24,7 @@ def checked_parts(
     arrays: Sections, meta: dict[str, Any], path: str | os.PathLike[str], mapped: Path | None
 ) -> ModelParts:
     """The parts of a model from the arrays and the description in its file, which may be damaged."""
-    shape = Shape.read(meta)
+    shape = ModelShape.read(meta)
     for tree in range(len(shape.trees)):
         leaves = arrays.get(f"tree{tree}/leaf_of_label")
         if leaves is None or leaves.shape != (shape.labels,):
@@ -41,7 +41,7 @@ def checked_parts(
     return ModelParts(shape, sections, str(meta["header"]), mapped)
 
 
-def upgraded(sections: Sections, shape: Shape) -> Sections:
+def upgraded(sections: Sections, shape: ModelShape) -> Sections:
     """The arrays of a file of format 1, which held chunks, as those of today: built once, when it is loaded."""
     old = ("row_start", "word_start", "feature", "offset", "words", "index", "thread_start", "threads", "root")
     kept = {

@@ -16,7 +16,7 @@ from beamwood.errors import FormatError
 from beamwood.inputs.text import FittedText
 from beamwood.storage import store
 from beamwood.storage.build import layer_name
-from beamwood.storage.shape import Shape
+from beamwood.storage.shape import ModelShape
 
 Array = npt.NDArray[Any]
 WEIGHT_FIELDS = frozenset({"thread_start", "threads", "root", "scale"})  # the arrays that hold weights
@@ -29,7 +29,7 @@ class ModelParts:
     file_version: the version of the file that it was loaded from. file: that file, where it is mapped.
     """
 
-    shape: Shape
+    shape: ModelShape
     sections: Mapping[str, Array]
     file_version: str | None = None
     file: Path | None = None

@@ -11,7 +11,7 @@ from beamwood.storage.build import WEIGHTS, TreeSize
 
 
 @dataclass(frozen=True)
-class Shape:
+class ModelShape:
     """The numbers that a model's arrays are read with. Saved in its file."""
 
     features: int
@@ -48,7 +48,7 @@ class Shape:
         return [feature for feature, here in used.items() if here]
 
     @classmethod
-    def read(cls, meta: dict[str, Any]) -> Shape:
+    def read(cls, meta: dict[str, Any]) -> ModelShape:
         """From the description in a file, which may be damaged."""
         try:
             model = meta["model"]

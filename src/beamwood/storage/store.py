@@ -47,7 +47,7 @@ _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _ADVICE = "Get a fresh copy of the file, or save the model again."
 
 
-def save(path: str | os.PathLike[str], arrays: dict[str, Array], description: dict[str, Any]) -> None:
+def write_file(path: str | os.PathLike[str], arrays: dict[str, Array], description: dict[str, Any]) -> None:
     """Writes a model file: a reader sees the old file or the new one, never a piece."""
     target = checked_target(path)
     header, padding = header_of(arrays, description)
@@ -72,7 +72,7 @@ def pieces(arrays: dict[str, Array], header: bytes, padding: dict[str, int]) -> 
 def header_of(arrays: dict[str, Array], description: dict[str, Any], room: int = 0) -> tuple[bytes, dict[str, int]]:
     """The JSON header, filled up so that arrays start aligned, and the padding that follows each array.
 
-    room: where arrays begin if that is known already.
+    room: where arrays start if that is known already.
     """
     entries: dict[str, Any] = {}
     padding: dict[str, int] = {}
@@ -129,10 +129,10 @@ def hash_of(array: Array) -> int:
     return _core.xxh3_64(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
 
-def load(
+def read_file(
     path: str | os.PathLike[str], memory: str = "map", verify: bool = False
 ) -> tuple[dict[str, Array], dict[str, Any]]:
-    """The arrays of a model file, in place, and its description. Reads the header alone unless asked to verify."""
+    """The arrays of a model file, in place, and its description. Reads only the header unless asked to verify."""
     if memory not in ("map", "read", "huge"):
         raise SettingsError(
             f"memory={memory!r} is not known. Use 'map' (share the file's pages), 'read' (copy) or 'huge' "
@@ -153,9 +153,9 @@ def load(
 
 def read(buffer: Array, target: Path, verify: bool) -> tuple[dict[str, Array], dict[str, Any]]:
     """The arrays and the description in the bytes of a file; target is what messages call it."""
-    header, begin = read_header(buffer, target)
-    meta = read_meta(header, buffer[8:begin], target)
-    arrays = read_arrays(header, buffer, begin, target)
+    header, start = read_header(buffer, target)
+    meta = read_meta(header, buffer[8:start], target)
+    arrays = read_arrays(header, buffer, start, target)
     if set(arrays) != set(meta["xxh3"]):
         raise FormatError(f"{target} is damaged: its arrays are not those that its description lists. {_ADVICE}")
     if verify:
@@ -170,7 +170,7 @@ def contents(path: Path, memory: str) -> Any:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size == 0:
-            raise FormatError(f"{path} is empty. A beamwood model was wanted. {_ADVICE}")
+            raise FormatError(f"{path} is empty; expected a beamwood model. {_ADVICE}")
         if memory == "map":
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if memory == "read":
@@ -187,17 +187,17 @@ def contents(path: Path, memory: str) -> Any:
 
 def huge_memory(size: int) -> memoryview:
     """Room for so many bytes in huge pages, where the system gives them: whole ones, from the first byte on."""
-    # Private memory: systems commonly give huge pages to it alone, not to what processes may share.
+    # Private memory: systems commonly give huge pages only to it, not to what processes may share.
     pages = -(-size // HUGE_PAGE) + 1
     room = mmap.mmap(-1, pages * HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with contextlib.suppress(OSError, AttributeError):  # a kernel without huge pages: plain ones do
         room.madvise(mmap.MADV_HUGEPAGE)
-    begin = -np.frombuffer(room, np.uint8).ctypes.data % HUGE_PAGE
-    return memoryview(room)[begin : begin + size]
+    start = -np.frombuffer(room, np.uint8).ctypes.data % HUGE_PAGE
+    return memoryview(room)[start : start + size]
 
 
 def read_header(buffer: Array, path: Path) -> tuple[dict[str, Any], int]:
-    """The container's JSON header and where the arrays begin."""
+    """The container's JSON header and where the arrays start."""
     foreign = FormatError(
         f"{path} is not a beamwood model: no safetensors header. To use a model of another program, convert it first."
     )
@@ -234,15 +234,15 @@ def read_meta(header: dict[str, Any], raw: Array, path: Path) -> dict[str, Any]:
     try:
         meta = json.loads(text, object_pairs_hook=without_doubles)
         version, requires, checks, mark = meta["format"], list(meta["requires"]), meta["xxh3"], meta["header"]
-        sound = isinstance(version, int) and isinstance(checks, dict) and isinstance(mark, str) and len(mark) == 16
+        valid = isinstance(version, int) and isinstance(checks, dict) and isinstance(mark, str) and len(mark) == 16
     except (ValueError, KeyError, TypeError, RecursionError):
-        sound = False
-    if sound and version > FORMAT_VERSION:
+        valid = False
+    if valid and version > FORMAT_VERSION:
         raise FormatError(
             f"{path} has format version {str(version)[:20]}; this beamwood reads up to {FORMAT_VERSION}. Install a "
             f"newer beamwood (the file was written by {str(meta.get('version', 'a newer version'))[:40]})."
         )
-    if not sound or version < 1 or not header_intact(raw, mark):
+    if not valid or version < 1 or not header_intact(raw, mark):
         raise FormatError(f"{path} is damaged: its header does not match its checksum. {_ADVICE}")
     unknown = sorted({str(feature)[:40] for feature in requires} - KNOWN_FEATURES)[:9]
     if unknown:
@@ -263,7 +263,7 @@ def header_intact(raw: Array, mark: str) -> bool:
     return f"{hash_of(np.frombuffer(zeroed, np.uint8)):016x}" == mark
 
 
-def read_arrays(header: dict[str, Any], buffer: Array, begin: int, path: Path) -> dict[str, Array]:
+def read_arrays(header: dict[str, Any], buffer: Array, start: int, path: Path) -> dict[str, Array]:
     """Views of the arrays; they must follow each other without a hole and end where the file ends."""
     arrays: dict[str, Array] = {}
     at = 0
@@ -272,19 +272,17 @@ def read_arrays(header: dict[str, Any], buffer: Array, begin: int, path: Path) -
             continue
         try:
             dtype, (count,), (first, end) = np.dtype(_DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
-            sound = all(type(number) is int and 0 <= number <= len(buffer) for number in (count, first, end))
-            sound = sound and first == at and end - first == count * dtype.itemsize
+            valid = all(type(number) is int and 0 <= number <= len(buffer) for number in (count, first, end))
+            valid = valid and first == at and end - first == count * dtype.itemsize
         except (KeyError, TypeError, ValueError):
-            sound = False
-        if not sound or begin + end > len(buffer):
+            valid = False
+        if not valid or start + end > len(buffer):
             raise FormatError(f"{path} is damaged or cut short at {name}: {len(buffer):,} bytes are there. {_ADVICE}")
         if not name.startswith("_pad/"):
-            if (begin + first) % dtype.itemsize:
+            if (start + first) % dtype.itemsize:
                 raise FormatError(f"{path} is damaged: {name} is not aligned. {_ADVICE}")
-            arrays[name] = buffer[begin + first : begin + end].view(dtype)
+            arrays[name] = buffer[start + first : start + end].view(dtype)
         at = end
-    if begin + at != len(buffer):
-        raise FormatError(
-            f"{path} is damaged: {len(buffer):,} bytes are there, {begin + at:,} were expected. {_ADVICE}"
-        )
+    if start + at != len(buffer):
+        raise FormatError(f"{path} is damaged: it has {len(buffer):,} bytes; expected {start + at:,}. {_ADVICE}")
     return arrays

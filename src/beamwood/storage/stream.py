@@ -24,7 +24,7 @@ from beamwood.storage import store
 from beamwood.storage.activations import Activation
 from beamwood.storage.build import WEIGHTS, TreeSize, bundles, layer_name
 from beamwood.storage.draft import checked_target, disk_errors, draft_beside
-from beamwood.storage.shape import Shape
+from beamwood.storage.shape import ModelShape
 
 Array = npt.NDArray[Any]
 # (layer, first, end) in; CSC arrays (offsets int64, features int32 rising, weights float32) of these nodes out
@@ -40,7 +40,7 @@ class LayerCounts:
     nodes: int
     nonzeros: int
     rows: int
-    empty_rows: int  # rows without weights: they only lead on
+    empty_rows: int  # rows without weights: they only point to rows below
     bytes: int
 
 
@@ -59,13 +59,13 @@ def write_model(
 ) -> list[LayerCounts]:
     """Writes the file of a one-tree model whose last layer's nodes are labels 0, 1, 2, …; counts of each layer.
 
-    child_starts: for each layer from the top, where the children of each node of the layer above begin (one more entry
+    child_starts: for each layer from the top, where the children of each node of the layer above start (one more entry
     than there are parents). columns(layer, first, end) gives the weights of some nodes when their turn comes; it is
     asked for every node once. weights: "f32", "f16" or "u8". labels_at_once bounds the memory.
     """
     if weights not in WEIGHTS:
         raise SettingsError(f"weights={weights!r} is not known. Use {', '.join(map(repr, WEIGHTS))}.")
-    starts = checked_starts(child_starts)
+    starts = _checked_starts(child_starts)
     nodes = [int(start[-1]) for start in starts]
     target = checked_target(path)
     with (
@@ -78,7 +78,7 @@ def write_model(
         root = np.empty(features, np.uint32)
         top.root(root)
         sizes = TreeSize(tuple(nodes), tuple(layer.nonzeros for layer in builder.layers))
-        shape = Shape(
+        shape = ModelShape(
             features, nodes[-1], Activation.parse(activation, score_path), (sizes,), settings or {}, None, weights
         )
         sections.finish(builder.layers, starts, root, shape)
@@ -88,25 +88,25 @@ def write_model(
     ]
 
 
-def checked_starts(child_starts: Sequence[Array]) -> list[Array]:
+def _checked_starts(child_starts: Sequence[Array]) -> list[Array]:
     """Offsets that make a tree."""
     starts = [np.asarray(start) for start in child_starts]
     parents = 1
     for depth, start in enumerate(starts):
         if start.ndim != 1 or start.dtype.kind not in "iu" or len(start) != parents + 1:
             raise DataError(
-                f"child_starts[{depth}] has shape {start.shape} and dtype {start.dtype}. {parents + 1:,} integers are "
-                "wanted: one for each node of the layer above, and the number of nodes."
+                f"child_starts[{depth}] has shape {start.shape} and dtype {start.dtype}; expected {parents + 1:,} "
+                "integers: one for each node of the layer above, and the number of nodes."
             )
         width = np.diff(start.astype(np.int64))
         if start[0] != 0 or width.min() < 1 or width.max() > _core.MAX_WIDTH or start[-1] >= 2**32 - 1:
             raise DataError(
-                f"child_starts[{depth}] must begin with 0 and rise by 1 to {_core.MAX_WIDTH:,}: every node of the "
-                "layer above has children, and every label is in the last layer."
+                f"child_starts[{depth}] does not make a tree; expected to start with 0 and to rise by 1 to "
+                f"{_core.MAX_WIDTH:,}. Every node of the layer above has children, every label is in the last layer."
             )
         parents = int(start[-1])
     if not starts:
-        raise DataError("A tree needs at least one layer; the list of child_starts is empty.")
+        raise DataError("The list of child_starts is empty; expected at least one layer.")
     return [start.astype(np.uint32) for start in starts]
 
 
@@ -155,7 +155,9 @@ class _Builder:
         thread_start = np.empty(end - first + 1, np.uint64)
         size = builder.measure_columns(layers, thread_start, self.threads)
         if not size:
-            raise DataError(f"Layer {bundle.start} has a chunk of more than 16 GiB. Put a layer in between.")
+            raise DataError(
+                f"Layer {bundle.start} has a chunk of more than 16 GiB; expected less. Put a layer in between."
+            )
         words = np.empty(size, np.uint32)
         builder.fill(words, self.threads)
         self.sections.write(bundle.start, words[: -_core.TAIL_WORDS])
@@ -169,13 +171,20 @@ class _Builder:
     def _columns(self, depth: int, a: int, b: int) -> tuple[Array, Array, Array, Array]:
         """The weights of nodes a to b of a layer, checked, and their order."""
         start, feature, weight = self.columns(depth, a, b)
-        if len(start) != b - a + 1 or len(feature) != len(weight) or start[-1] != len(feature):
+        what = f"The columns of nodes {a:,} to {b:,} of layer {depth}"
+        fit = len(start) == b - a + 1 and len(feature) == len(weight) == start[-1] and start[0] == 0
+        if not fit or (np.diff(start) < 0).any():
             raise DataError(
-                f"The columns of nodes {a:,} to {b:,} of layer {depth} do not fit each other: {len(start):,} offsets, "
-                f"{len(feature):,} features, {len(weight):,} weights. CSC arrays are wanted."
+                f"{what} do not fit each other: {len(start):,} offsets, {len(feature):,} features, {len(weight):,} "
+                f"weights; expected CSC arrays, whose {b - a + 1:,} offsets rise from 0 to the number of weights."
             )
         if len(feature) and not 0 <= feature.min() <= feature.max() < self.features:
-            raise DataError(f"The columns of layer {depth} name features outside of 0 to {self.features - 1:,}.")
+            raise DataError(f"{what} name a feature outside; expected 0 to {self.features - 1:,}.")
+        falls = np.flatnonzero(np.diff(feature) <= 0) + 1
+        if not np.isin(falls, start).all():
+            raise DataError(f"{what} name features that do not rise; expected each once per node, in order.")
+        if not np.isfinite(weight).all():
+            raise DataError(f"{what} have a weight that is NaN or infinite; expected finite numbers.")
         self.layers[depth].nonzeros += len(feature)
         return start, feature, weight, np.arange(b - a, dtype=np.uint32)
 
@@ -216,7 +225,7 @@ class _Sections:
         """Words of a layer, behind those that were written before."""
         self.aside.get(depth, self.draft).write(words.data)
 
-    def finish(self, layers: list[_Layer], starts: list[Array], root: Array, shape: Shape) -> None:
+    def finish(self, layers: list[_Layer], starts: list[Array], root: Array, shape: ModelShape) -> None:
         """Brings everything into the file and writes its header."""
         from beamwood._version import __version__
 

@@ -85,8 +85,8 @@ class StringTable:
                 f"The model is damaged: {name} has {len(offsets) - 1:,} strings, but there are {count:,} labels."
             )
         blob, slots = arrays.get(f"{name}/blob", np.zeros(0, np.uint8)), arrays.get(f"{name}/slots")
-        sound = blob.dtype == np.uint8 and offsets.dtype == np.uint64
-        if not sound or (slots is not None and (slots.dtype != np.uint32 or len(slots) <= count)):
+        valid = blob.dtype == np.uint8 and offsets.dtype == np.uint64
+        if not valid or (slots is not None and (slots.dtype != np.uint32 or len(slots) <= count)):
             raise FormatError(f"The model is damaged: the arrays of {name} do not fit. Get a fresh copy of its file.")
         return cls(blob, offsets, slots)
 
