@@ -19,7 +19,6 @@ GENERATED = {"native/include/beamwood/text/unicode_tables.hpp"}
 VENDORED = "native/third_party/"
 
 LONG_FILES: set[str] = {
-    "src/beamwood/server/page/page.js",
     "tests/training/test_train.py",
     "tests/cli/test_cli.py",
     "tests/campaigns/serve.py",

@@ -192,6 +192,14 @@ class Claims:
             assert page.evaluate("document.documentElement.scrollWidth") <= 375
 
 
+def shows_the_api_without_a_token(browser: Any, url: str) -> None:
+    """The page about the API, its script too, needs no token."""
+    with page_of(browser, f"{url}docs", SIZES["desktop"]) as page:
+        page.wait_for_selector("section.card")
+        assert "authorization: Bearer TOKEN" in page.inner_text("#operations")
+        assert "{" not in "".join(page.locator("pre").all_inner_texts()).replace('{"', "")
+
+
 def asks_for_the_token(browser: Any, url: str) -> None:
     """A page whose server wants a token asks for it, and then works."""
     context = browser.new_context()
@@ -253,6 +261,9 @@ def main() -> int:
                 name: getattr(claims, name) for name in vars(Claims) if not name.startswith("_")
             }
             if given.model is None:
+                checks["the_page_about_the_api_needs_no_token"] = lambda: shows_the_api_without_a_token(
+                    browser, f"{guarded.url}/"
+                )
                 checks["a_token_is_asked_for"] = lambda: asks_for_the_token(browser, f"{guarded.url}/")
             for name, check in checks.items():
                 try:
