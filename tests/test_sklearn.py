@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.problems import random_problem
 
 import beamwood as bw
-from beamwood.sklearn import XMRClassifier
+from beamwood.sklearn import RankScorer, XMRClassifier
 
 _NEAR = (
     "the solver stops near the optimum (eps) and visits rows in an order of its own, so a row given twice and a row of "
@@ -63,9 +63,12 @@ def test_predict_answers_in_the_kind_it_was_given(sparse: bool) -> None:
     assert sp.issparse(P) == sparse
     assert P.shape == Y.shape
     assert P.dtype == Y.dtype
-    _, scores = estimator.decision_top(X)
     dense = P.toarray() if sparse else P
-    assert dense.sum() == (scores >= np.exp(-1.0)).sum()
+    assert estimator.k_ == round(Y.sum() / 200)
+    assert (dense.sum(axis=1) == estimator.k_).all()
+    assert (dense * (Y.toarray() if sparse else Y)).sum() > 0.5 * dense.sum()
+    _, scores = estimator.decision_top(X, estimator.k_)
+    assert estimator.set_params(threshold=0.5).predict(X).sum() == (scores >= 0.5).sum()
     assert estimator.set_params(threshold=2.0).predict(X).sum() == 0
 
 
@@ -130,6 +133,50 @@ def test_clones_and_works_in_a_pipeline_and_a_grid_search() -> None:
     search = GridSearchCV(clone(pipeline), {"xmrclassifier__C": [0.1, 1.0], "xmrclassifier__trees": [1, 2]}, cv=3)
     assert search.fit(texts, y).score(texts, y) == 1.0
     assert clone(XMRClassifier(C=3.0)).get_params()["C"] == 3.0
+
+
+def labelled_texts() -> tuple[list[str], Any]:
+    """Texts of 40 words with the labels that three of them stand for, of 200."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 200, (400, 3))
+    texts = [
+        " ".join([*(f"word{label}" for label in row), *(f"noise{n}" for n in rng.integers(0, 90, 9))]) for row in labels
+    ]
+    Y = sp.csr_matrix((np.ones(1200, int), labels.ravel(), np.arange(401) * 3), shape=(400, 200))
+    Y.sum_duplicates()
+    Y.data[:] = 1
+    return texts, Y
+
+
+@pytest.mark.filterwarnings("ignore::beamwood.BeamwoodWarning")
+@pytest.mark.parametrize("scoring", [None, RankScorer(), RankScorer("recall", 5), RankScorer("ndcg", 5)])
+def test_a_grid_search_over_many_labels_tells_settings_apart(scoring: Any) -> None:
+    texts, Y = labelled_texts()
+    pipeline = make_pipeline(TfidfVectorizer(), XMRClassifier("fast"))
+    search = GridSearchCV(pipeline, {"xmrclassifier__C": [1e-3, 1.0]}, cv=2, scoring=scoring).fit(texts, Y)
+    poor, good = search.cv_results_["mean_test_score"]
+    assert good > poor + 0.1
+    assert search.best_params_ == {"xmrclassifier__C": 1.0}
+
+
+def test_scores_of_many_labels_are_those_of_evaluate() -> None:
+    estimator, X, Y = fitted_on_many_labels()
+    found = bw.evaluate(estimator.decision_top(X, 3), Y, at=(1, 3))
+    assert estimator.score(X, Y) == pytest.approx(found.precision[1])
+    assert RankScorer("precision", 3)(estimator, X, Y) == pytest.approx(found.precision[3])
+    assert pickle.loads(pickle.dumps(RankScorer("recall", 3)))(estimator, X, Y) == pytest.approx(found.recall[3])
+    with pytest.raises(bw.SettingsError, match="recall"):
+        RankScorer("accuracy")
+
+
+@pytest.mark.filterwarnings("ignore::beamwood.BeamwoodWarning")
+def test_predict_proba_of_very_many_labels_is_what_the_beam_reaches() -> None:
+    X, Y = random_problem(1500, 60, 1200, seed=0)
+    estimator = XMRClassifier("fast").fit(X, Y.astype(int))
+    shares = estimator.predict_proba(X[:20])
+    labels, scores = estimator.decision_top(X[:20], 5)
+    assert shares.shape == (20, 1200)
+    np.testing.assert_allclose(np.take_along_axis(shares, labels, axis=1), scores, atol=1e-7)
 
 
 def test_weights_count_as_repeated_rows_near_the_optimum() -> None:

@@ -5,8 +5,8 @@ Needs the extra: pip install '.[sklearn]'. `import beamwood` alone never imports
 
 from __future__ import annotations
 
-import math
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,9 @@ except ImportError as error:
         f"beamwood.sklearn needs scikit-learn 1.6 or newer ({error}); install it in a clone: pip install '.[sklearn]'"
     ) from error
 
+from beamwood.errors import SettingsError
+from beamwood.inputs.arguments import positive
+from beamwood.metrics import evaluate
 from beamwood.model import Model
 from beamwood.storage import store
 from beamwood.storage.pickling import from_bytes
@@ -56,7 +59,9 @@ _OF_SETTINGS = (
     "top_weights",
 )
 _LEAST, _MOST = float(np.finfo(np.float32).tiny), 1.0 - 2.0**-24  # probabilities keep off 0 and 1
-_BOUNDARY = {"sigmoid": 0.5, "log-sigmoid": math.log(0.5), "identity": 0.0}
+_FEW_LABELS = 1000  # up to here predict_proba opens every node
+_USUAL_K = 10
+_MEASURES = ("precision", "recall", "ndcg")
 
 
 def _scores_are_shares(estimator: Any) -> bool:
@@ -67,18 +72,43 @@ def _scores_are_shares(estimator: Any) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class RankScorer:
+    """A scorer for GridSearchCV and cross_val_score: a measure of the first k labels, from 0 to 1.
+
+    GridSearchCV(pipeline, grid, scoring=RankScorer("recall", 10)). The estimator is an XMRClassifier fitted on an
+    indicator matrix, or a Pipeline that ends with one.
+    """
+
+    measure: str = "precision"
+    k: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuses measures that there are not."""
+        if self.measure not in _MEASURES:
+            raise SettingsError(f"measure is {self.measure!r}; expected one of {', '.join(_MEASURES)}. Choose one.")
+        positive(self.k, "k")
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """How well the estimator ranks the labels y (rows x labels) of X."""
+        if hasattr(estimator, "steps"):
+            X, estimator = estimator[:-1].transform(X), estimator[-1]
+        found = evaluate(estimator.decision_top(X, self.k), sp.csr_matrix(y), at=(self.k,))
+        return float(getattr(found, self.measure)[self.k])
+
+
 class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Ranks labels with a tree of sparse linear models; for y of classes and for indicator matrices of many labels.
 
     preset:        "fast", "balanced" or "best"; every other setting that is None is the preset's (see `Settings`).
     beam:          nodes kept a layer in predict.
-    k:             labels at most that predict gives a row of a multi-label problem.
-    threshold:     score a label must reach there; None: what a label on the boundary scores below sure parents
-                   (0.5 for sigmoid, exp(-1) for hinge).
+    k:             labels that predict gives each row of a multi-label problem; None: as many as the rows of fit have
+                   on average, rounded (`k_`).
+    threshold:     score that these labels must reach as well; None: no bound. See docs/scores.md for choosing one.
     random_state:  a seed, or None for a new one in every fit.
     n_jobs:        threads; None is one, -1 all cores. Never changes the result.
 
-    After fit: `model_` (a `Model`), `classes_`, `n_features_in_`.
+    After fit: `model_` (a `Model`), `classes_`, `n_features_in_`; for many labels `k_`.
     """
 
     def __init__(
@@ -86,7 +116,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         preset: str = "balanced",
         *,
         beam: int = 10,
-        k: int = 10,
+        k: int | None = None,
         threshold: float | None = None,
         branching: int | None = None,
         max_leaf: int | None = None,
@@ -150,8 +180,10 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not self._multilabel(check=True):
             labels, _ = self._topk(X, 1)
             return self.classes_[labels[:, 0]]
-        labels, scores = self._topk(X, min(self.k, self.model_.n_labels))
-        found = (labels >= 0) & (scores >= self._threshold())
+        labels, scores = self._topk(X, min(self.k_, self.model_.n_labels))
+        found = labels >= 0
+        if self.threshold is not None:
+            found &= scores >= self.threshold
         offsets = np.concatenate([[0], found.sum(axis=1).cumsum()])
         answer = sp.csr_matrix(
             (np.ones(offsets[-1], self.y_dtype_), labels[found], offsets), shape=(len(labels), self.model_.n_labels)
@@ -162,17 +194,30 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_top(self, X: Any, k: int | None = None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """Places in `classes_` of the best k labels of each row, and their scores; padded with -1 and -inf."""
         check_is_fitted(self)
-        return self._topk(X, self.k if k is None else k)
+        return self._topk(X, (self.k or _USUAL_K) if k is None else k)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy for classes; for many labels precision at 1: the share of rows whose best label is a true one."""
+        if not self._multilabel(check=True):
+            return float(super().score(X, y, sample_weight))
+        best = self._topk(X, 1)[0][:, 0]
+        truth = sp.csr_matrix(y)
+        right = np.asarray(truth[np.arange(len(best)), best] != 0).ravel() & (best >= 0)
+        return float(np.average(right, weights=sample_weight))
 
     @available_if(_scores_are_shares)  # type: ignore[untyped-decorator, unused-ignore]
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """The scores of all labels, dense: for few labels. Those of classes are scaled to a sum of 1 a row.
+        """The scores of all labels, dense: for few labels. Those of classes are scaled to a sum of 1 per row.
 
-        They rank labels; how near they are to true probabilities depends on loss and activation.
+        With more than 1,000 labels those that the beam search does not reach have the least value; `decision_top` gives
+        the best labels without a column for each. Scores rank labels; how near they are to true probabilities
+        depends on loss and activation.
         """
         check_is_fitted(self)
-        labels, scores = self._topk(X, self.model_.n_labels, beam=max(self.beam, self.model_.n_labels))
-        dense = np.zeros(labels.shape, np.float64)
+        every = self.model_.n_labels
+        beam = max(self.beam, every) if every <= _FEW_LABELS else self.beam
+        labels, scores = self._topk(X, min(every, _FEW_LABELS), beam=beam)
+        dense = np.zeros((len(labels), every), np.float64)
         row, place = np.nonzero(labels >= 0)
         dense[row, labels[row, place]] = scores[row, place]
         dense = np.clip(dense, _LEAST, _MOST)
@@ -217,6 +262,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         kind = type_of_target(y, input_name="y")
         if kind == "multilabel-indicator":
             self.y_dtype_ = y.dtype
+            self.k_ = self.k or max(1, round(float((y != 0).sum()) / y.shape[0]))
             self.classes_ = np.arange(y.shape[1])
             return sp.csr_matrix(y, dtype=np.float32)
         if y.ndim != 1:
@@ -242,14 +288,6 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _settings(self) -> Any:
         return settings_for(self.preset, **self._given())
-
-    def _threshold(self) -> float:
-        if self.threshold is not None:
-            return self.threshold
-        activation = self._settings().activation
-        if activation in _BOUNDARY:
-            return _BOUNDARY[activation]
-        return -1.0 if activation.startswith("log-") else math.exp(-1.0)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):

@@ -11,6 +11,7 @@ from beamwood.errors import warn
 from beamwood.storage.layers import Layer
 
 _MANY = 0.25  # nodes without a weight, as a share of a layer: data sets with well-scaled rows have 0.00
+_FEWEST = 8  # nodes that a layer must have: examples of a handful of rows often teach a node nothing
 
 
 @dataclass
@@ -28,7 +29,7 @@ class Emptied:
             parent = np.asarray(layer.parent, np.int64)
             learned = (np.bincount(parent)[parent] > 1) & np.isfinite(np.asarray(layer.bias))
             without = int((np.diff(layer.weights.indptr)[learned] == 0).sum())
-            if without > _MANY * learned.sum():
+            if without > _MANY * learned.sum() and learned.sum() >= _FEWEST:
                 self.found.append(
                     f"layer {depth} of tree {tree} has {without:,} of {learned.sum():,} nodes without a weight"
                 )
