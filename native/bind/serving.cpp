@@ -1,4 +1,4 @@
-// The bindings of the server: a plain search request in, all bytes of its answer out, counted, priced and logged.
+// The bindings of the server: a plain search request in, all bytes of its answer out, counted, timed and logged.
 //
 // The law: what it does for a request is what the server's application does for it (server/app.py, server/routes.py);
 // where it cannot, it does nothing and says so. It runs on the event loop and keeps Python's lock: only questions that
@@ -15,7 +15,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include "beamwood/wire/prices.hpp"
+#include "beamwood/wire/costs.hpp"
 #include "beamwood/wire/question.hpp"
 
 using namespace beamwood;
@@ -118,8 +118,8 @@ std::string_view bytes_of(nb::handle object) {
 
 class ShortSearches {
 public:
-  ShortSearches(QuestionReader reader, nb::object prices, nb::object counts, nb::object lines, std::string prefix)
-      : reader_(reader), owners_{prices, counts, lines}, prices_(nb::cast<Prices&>(prices)),
+  ShortSearches(QuestionReader reader, nb::object costs, nb::object counts, nb::object lines, std::string prefix)
+      : reader_(reader), owners_{costs, counts, lines}, costs_(nb::cast<Costs&>(costs)),
         counts_(nb::cast<SearchCounts&>(counts)), lines_(nb::cast<LogLines&>(lines)), prefix_(std::move(prefix)) {}
 
   std::string head;               // lines that every answer has
@@ -127,7 +127,7 @@ public:
 
   // A model in the place of the one of that name; the first one that was given answers when none is named.
   // parts: forest, vectorizer, keys, names, matcher, isa, bound; nothing if it knows no words.
-  // kinds: what prices call a question by the width of its beam in bits.
+  // kinds: what costs call a question by the width of its beam in bits.
   void put(const std::string& name, const nb::tuple& parts, std::string begin, std::vector<std::size_t> kinds) {
     Model fresh{name, std::move(begin), std::move(kinds), parts};
     if (parts.size() > 0) {
@@ -137,7 +137,7 @@ public:
       fresh.matcher = nb::cast<int>(parts[4]), fresh.isa = nb::cast<int>(parts[5]);
       fresh.bound = nb::cast<bool>(parts[6]);
     }
-    if (fresh.kinds.size() != widths || std::ranges::max(fresh.kinds) >= prices_.size())
+    if (fresh.kinds.size() != widths || std::ranges::max(fresh.kinds) >= costs_.size())
       throw nb::value_error("a kind that has a price is wanted for each width");
     for (Model& model : models_)
       if (model.name == name) return void(model = std::move(fresh));
@@ -160,12 +160,13 @@ public:
     const Headers found = read(headers);
     if (!found.plain) return std::nullopt;
     const std::size_t kind = model->kinds[std::bit_width(asked->beam)];
-    if (prices_.of(kind) >= Prices::is_short) return std::nullopt;
+    const double units = Costs::units(1.0, static_cast<double>(asked->text.size()), asked->k);
+    if (costs_.of(kind) * units >= Costs::is_short) return std::nullopt;
     content_ = model->begin;
     const auto work_begun = Clock::now();
     std::uint64_t engine = 0;
     if (!search(*model, *asked, engine)) return std::nullopt;
-    prices_.learn(kind, static_cast<double>(nanoseconds_since(work_begun)));
+    costs_.learn(kind, static_cast<double>(nanoseconds_since(work_begun)) / units);
     content_ += ",\"engine_us\":";
     put_fixed(static_cast<double>(engine) / 1e3, 1, content_);
     content_ += ",\"queue_us\":0.0}";
@@ -261,7 +262,7 @@ private:
 
   QuestionReader reader_;
   std::array<nb::object, 3> owners_; // of what follows
-  Prices& prices_;
+  Costs& costs_;
   SearchCounts& counts_;
   LogLines& lines_;
   std::string prefix_;
@@ -270,9 +271,45 @@ private:
   std::string content_, answer_; // kept, so that their memory is
 };
 
+// Reads a byte of every page, so that those who follow need not wait for the disk or the system.
+std::uint64_t touch(const In<std::uint8_t>& bytes) {
+  constexpr std::size_t page = 4096;
+  const nb::gil_scoped_release released;
+  std::uint64_t sum = 0;
+  for (std::size_t at = 0; at < bytes.shape(0); at += page)
+    sum += static_cast<const volatile std::uint8_t*>(bytes.data())[at];
+  return sum;
+}
+
+using Labels = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Scores = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Answers to many queries as JSON objects with commas between them: no Python object per hit, and without the lock.
+// known: terms of each query; one that has none has no hits.
+nb::bytes rows_json(const Labels& labels, const Scores& scores, const In<std::int64_t>& known, const Strings* keys,
+                    const Strings* names, float least) {
+  const std::size_t rows = labels.shape(0), k = labels.shape(1);
+  if (scores.shape(0) != rows || scores.shape(1) != k || known.shape(0) != rows)
+    throw nb::value_error("labels, scores and known terms do not have a row for each query");
+  std::string out;
+  {
+    const nb::gil_scoped_release released;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto terms = static_cast<std::size_t>(known.data()[i]);
+      out += i ? ",{" : "{";
+      put_hits(labels.data() + i * k, scores.data() + i * k, terms ? k : 0, keys, names, least, terms, out);
+      out += '}';
+    }
+  }
+  return nb::bytes(out.data(), out.size());
+}
+
 } // namespace
 
 void bind_serving(nb::module_& m) {
+  m.def("touch", &touch, nb::arg("bytes"), "Reads a byte of every page; what they add up to.");
+  m.def("rows_json", &rows_json, nb::arg("labels"), nb::arg("scores"), nb::arg("known"), nb::arg("keys").none(),
+        nb::arg("names").none(), nb::arg("least"), "Hits and known terms of each query as JSON objects.");
   nb::class_<QuestionReader>(m, "QuestionReader", "Reads plain questions.")
       .def(nb::init<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>(), nb::arg("k"), nb::arg("beam"),
            nb::arg("most_k"), nb::arg("most_beam"))
@@ -283,12 +320,13 @@ void bind_serving(nb::module_& m) {
             return asked ? nb::make_tuple(asked->text, asked->k, asked->beam, asked->model) : nb::object(nb::none());
           },
           nb::arg("posted"), nb::arg("words"), "(text, k, beam, model), or None: for tests.");
-  nb::class_<Prices>(m, "Prices", "What kinds of questions take, in nanoseconds.")
+  nb::class_<Costs>(m, "Costs", "What a unit of work of each kind of question takes, in nanoseconds.")
       .def(nb::init<>())
-      .def_prop_ro_static("short", [](nb::handle) { return Prices::is_short; })
-      .def("add", &Prices::add)
-      .def("of", &Prices::of, nb::arg("kind"))
-      .def("learn", &Prices::learn, nb::arg("kind"), nb::arg("took"));
+      .def_prop_ro_static("short", [](nb::handle) { return Costs::is_short; })
+      .def_static("units", &Costs::units, nb::arg("queries"), nb::arg("bytes"), nb::arg("k"))
+      .def("add", &Costs::add)
+      .def("of", &Costs::of, nb::arg("kind"))
+      .def("learn", &Costs::learn, nb::arg("kind"), nb::arg("took"));
   nb::class_<SearchCounts>(m, "SearchCounts", "Histograms of searches in a row of cells.")
       .def(
           "__init__",
@@ -305,7 +343,7 @@ void bind_serving(nb::module_& m) {
       .def("take", &LogLines::take);
   nb::class_<ShortSearches>(m, "ShortSearches", "Answers plain requests for searches that are short.")
       .def(nb::init<QuestionReader, nb::object, nb::object, nb::object, std::string>(), nb::arg("reader"),
-           nb::arg("prices"), nb::arg("counts"), nb::arg("lines"), nb::arg("prefix"))
+           nb::arg("costs"), nb::arg("counts"), nb::arg("lines"), nb::arg("prefix"))
       .def_rw("head", &ShortSearches::head)
       .def_rw("hosts", &ShortSearches::hosts)
       .def("put", &ShortSearches::put, nb::arg("name"), nb::arg("parts"), nb::arg("begin"), nb::arg("kinds"))

@@ -39,11 +39,14 @@ def shop(preset: str = "fast") -> bw.Model:
 class Running:
     """A server that runs until it is stopped. `url` and `port` are where it listens."""
 
-    def __init__(self, *words: str | Path, workers: int = 1, ready: bool = True) -> None:
+    def __init__(self, *words: str | Path, workers: int = 1, stderr: int | None = None) -> None:
         command = [sys.executable, "-m", "beamwood", "serve", *map(str, words), "--port", "0"]
         self.log = open(os.memfd_create("log"), "r+b", buffering=0)  # noqa: SIM115 (closed with the object)
         self.process = subprocess.Popen(
-            [*command, "--workers", str(workers)], stdout=subprocess.PIPE, stderr=self.log, text=True
+            [*command, "--workers", str(workers)],
+            stdout=subprocess.PIPE,
+            stderr=self.log if stderr is None else stderr,
+            text=True,
         )
         self._said = ""  # the log, once it is closed
         line = self._first_line(60.0)

@@ -73,11 +73,12 @@ class ServeOptions:
     max_k: int = _option("The largest k of a request.", LIMITS, 1000)
     max_beam: int = _option("The widest beam of a request.", LIMITS, 1000)
     max_texts: int = _option("The most texts of a request.", LIMITS, 1000)
+    max_hits: int = _option("The most hits of an answer: texts times k.", LIMITS, 100_000)
     max_keys: int = _option("The most label keys of allow, and of deny, in a request.", LIMITS, 10_000)
     max_body: int = _option("The most bytes of a request.", LIMITS, 1 << 20)
     queue: int = _option("Requests that may wait, per worker.", LIMITS, 1024)
     queue_ms: float = _option("Turn away (503) at once what would wait longer.", LIMITS, 50.0)
-    timeout_ms: float = _option("Turn away (503) what has not started by then.", LIMITS, 1000.0)
+    timeout_ms: float = _option("End (503) what has not been answered by then, also when it runs.", LIMITS, 1000.0)
     read_timeout_ms: float = _option("Time for a client to send a request.", LIMITS, 10_000.0)
     keep_alive_s: float = _option("Close a connection on which nothing comes for so long.", LIMITS, 75.0)
     drain_s: float = _option("Time for running requests when told to stop.", LIMITS, 30.0)
@@ -99,7 +100,7 @@ class ServeOptions:
         self._check_range("port", self.port, 0, 65535)
         self._check_range("workers", self.workers, 1, WORKERS_AT_MOST)
         self._check_range("threads", self.threads, 1, WORKERS_AT_MOST)
-        for name in ("beam", "k", "max_k", "max_beam", "max_texts", "max_keys", "max_body", "queue"):
+        for name in ("beam", "k", "max_k", "max_beam", "max_texts", "max_hits", "max_keys", "max_body", "queue"):
             self._check_range(name, getattr(self, name), 1, 2**31 - 1)
         for name in ("queue_ms", "timeout_ms", "read_timeout_ms", "keep_alive_s", "drain_s"):
             self._check_range(name, getattr(self, name), 0.001, 1e9)

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import orjson
 
 from beamwood.hits import JsonAnswer
+from beamwood.server.process.admission import Check
 from beamwood.server.process.registry import Served
 
 
@@ -31,8 +32,11 @@ def describe(served: Served) -> dict[str, Any]:
     }
 
 
-def suggest(served: Served, text: str, limit: int, threshold: float, beam: int, prefix: str) -> JsonAnswer:
+def suggest(
+    served: Served, text: str, limit: int, threshold: float, beam: int, prefix: str, check: Check
+) -> JsonAnswer:
     """The best labels of a text with scores in (0, 1]."""
+    check()
     begun = time.perf_counter_ns()
     hits = served.model.search(text, limit, max(beam, min(limit, 100))) if text.strip() else []
     took = time.perf_counter_ns() - begun

@@ -11,13 +11,18 @@ import numpy as np
 import orjson
 import scipy.sparse as sp
 
-from beamwood.errors import DataError
+from beamwood import _core
+from beamwood.errors import DataError, FormatError
 from beamwood.filters import Filter
 from beamwood.hits import Hit, JsonAnswer
 from beamwood.model import Model
 from beamwood.server.app.replies import Refusal
 from beamwood.server.app.schema import SearchRequest, wrong
+from beamwood.server.process.admission import Check
 from beamwood.server.process.registry import Served
+
+_BETWEEN_CHECKS = 20e6  # nanoseconds of work after which it is asked whether to go on
+_LONGEST_ANSWER = 64 << 20  # bytes
 
 
 def kind_of(served: Served, question: SearchRequest) -> tuple[Any, ...]:
@@ -32,12 +37,20 @@ def content(served: Served, answer: JsonAnswer, queue: int) -> bytes:
     return served.head + answer.fields + tail
 
 
-def search(served: Served, question: SearchRequest) -> JsonAnswer:
-    """The best labels for what is asked."""
+def units_of(question: SearchRequest) -> float:
+    """How much work it is, in units that take about the same time for all questions of a kind."""
+    texts = question.texts if question.texts is not None else [question.text or ""]
+    size = sum(map(len, texts)) + 4 * len(question.features or ())
+    return float(_core.Costs.units(question.rows, size, question.k))
+
+
+def search(served: Served, question: SearchRequest, check: Check) -> JsonAnswer:
+    """The best labels for what is asked. check: called between pieces of long work; it may end it by an error."""
+    check()
     if question.features is not None:
         return _features(served, question)
     _check_words(served)
-    return _text(served, question) if question.texts is None else _texts(served, question)
+    return _text(served, question) if question.texts is None else _texts(served, question, check)
 
 
 def _text(served: Served, question: SearchRequest) -> JsonAnswer:
@@ -52,16 +65,36 @@ def _text(served: Served, question: SearchRequest) -> JsonAnswer:
     return served.model.search_json(question.text, question.k, question.beam, question.min_score, chosen)
 
 
-def _texts(served: Served, question: SearchRequest) -> JsonAnswer:
+def _texts(served: Served, question: SearchRequest, check: Check) -> JsonAnswer:
+    """Pieces of the texts one after the other, as large as can be done in the time between two checks."""
     assert question.texts is not None
-    chosen = _filter(served, question)
+    chosen, done, size, length = _filter(served, question), 0, 1, 0
+    pieces: list[bytes] = []
     begun = time.perf_counter_ns()
-    many = served.model.search_many(
-        question.texts, question.k, question.beam, 1, question.min_score, exact=question.exact, filter=chosen
-    )
-    took = time.perf_counter_ns() - begun
-    results = [{"hits": rows_of(hits), "known_terms": hits.known_terms} for hits in many]
-    return JsonAnswer(b'"results":' + orjson.dumps(results), took)
+    while done < len(question.texts):
+        check()
+        since = time.perf_counter_ns()
+        pieces.append(_rows(served, question, question.texts[done : done + size], chosen))
+        length += len(pieces[-1])
+        if length > _LONGEST_ANSWER:
+            wrong("texts", f"the answer is longer than {_LONGEST_ANSWER:,} bytes; ask in parts")
+        done += size
+        size = 2 * size if time.perf_counter_ns() - since < _BETWEEN_CHECKS / 2 else max(1, size // 2)
+    return JsonAnswer(b'"results":[' + b",".join(pieces) + b"]", time.perf_counter_ns() - begun)
+
+
+def _rows(served: Served, question: SearchRequest, texts: list[str], chosen: Filter | None) -> bytes:
+    """Answers to some texts, as JSON objects."""
+    fitted = served.model.text
+    assert fitted is not None
+    X = fitted.transform(texts, threads=1)
+    labels, scores = served.model.topk(X, question.k, question.beam, exact=question.exact, filter=chosen)
+    least = -math.inf if question.min_score is None else question.min_score
+    keys, names = served.model.native_parts()[2:4]
+    try:
+        return bytes(_core.rows_json(labels, scores, np.diff(X.indptr).astype(np.int64), keys, names, least))
+    except IndexError:
+        raise FormatError("The model is damaged: a key lies outside its table. Get a fresh copy of its file.") from None
 
 
 def _features(served: Served, question: SearchRequest) -> JsonAnswer:
@@ -111,9 +144,10 @@ def _filter(served: Served, question: SearchRequest) -> Filter | None:
         raise Refusal(422, "bad-input", message, field="deny" if question.allow is None else "allow") from None
 
 
-def explain(served: Served, question: SearchRequest) -> JsonAnswer:
+def explain(served: Served, question: SearchRequest, check: Check) -> JsonAnswer:
     """How a label came to its score for a text or a row."""
     assert question.label is not None
+    check()
     query: Any = question.text
     if question.text is not None:
         _check_words(served)

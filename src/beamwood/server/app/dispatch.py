@@ -11,7 +11,7 @@ from beamwood.errors import BeamwoodError, FormatError
 from beamwood.server.app.access import Access
 from beamwood.server.app.handlers import Handler, Handlers
 from beamwood.server.app.metrics import WorkerMetrics
-from beamwood.server.app.replies import GONE, Refusal, Reply
+from beamwood.server.app.replies import GONE, Gone, Refusal, Reply
 from beamwood.server.app.routes import ROUTES, UNKNOWN, UNREAD, Route, Router, operation_of
 from beamwood.server.options import ServeOptions
 from beamwood.server.process.direct import Direct
@@ -23,17 +23,26 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 _OFTEN_SEEN = frozenset((b"authorization", b"content-length", b"content-type", b"origin", b"x-request-id"))
 
 
-class Gone(Exception):
-    """The client went away while it was sending."""
-
-
 class Request:
     """One request as handlers see it: `names` are what its path has in the places of its route's braces.
 
     Handlers write into `log` what is worth a line.
     """
 
-    __slots__ = ("begun", "headers", "id", "limit", "log", "method", "names", "path", "query", "receive", "route")
+    __slots__ = (
+        "begun",
+        "headers",
+        "id",
+        "limit",
+        "log",
+        "method",
+        "names",
+        "path",
+        "query",
+        "receive",
+        "route",
+        "scope",
+    )
 
     def __init__(self, scope: dict[str, Any], receive: Receive, limit: int) -> None:
         self.begun = time.perf_counter_ns()
@@ -41,7 +50,7 @@ class Request:
         self.path: str = scope["raw_path"].decode("latin-1")
         self.query: bytes = scope["query_string"]
         self.headers: dict[bytes, bytes] = {n: v for n, v in scope["headers"] if n in _OFTEN_SEEN}
-        self.receive, self.limit = receive, limit
+        self.scope, self.receive, self.limit = scope, receive, limit
         self.id = ""
         self.route: Route | None = None
         self.names: dict[str, str] = {}
@@ -85,6 +94,11 @@ class App:
         self.direct = Direct(options, handlers.admission, row, log, self._access)
         self.direct.show(handlers.registry.all())
         self._draining = False
+        self.unread: set[Any] = set()  # connections whose clients read more slowly than we write
+        handlers.admission.unread = self._unread_bytes
+
+    def _unread_bytes(self) -> int:
+        return sum(connection.transport.get_write_buffer_size() for connection in self.unread)
 
     def drain(self) -> None:
         """From now on every answer closes its connection."""

@@ -61,8 +61,8 @@ def _record(models: int) -> np.dtype[Any]:
             ("queued", "f8"),
             ("connections", "f8"),
             ("ready", "f8"),
+            ("beat", "f8"),  # rises as long as the event loop turns
             ("version", "u8", models),  # of the content of each model's file
-            ("lists", "u8", models),  # a digest of its filters' files
         ]
     )
 
@@ -91,11 +91,9 @@ class ServerMetrics:
         """Notes that a worker has ended, which it may not have been able to do itself."""
         self.records["ready"][worker] = 0.0
 
-    def serves(self, model: int, version: str, lists: int) -> bool:
-        """Whether every worker that is ready serves this version of a model, with filters of these lists."""
-        ready = self.records[self.records["ready"] > 0]
-        same = (ready["version"][:, model] == int(version, 16)) & (ready["lists"][:, model] == lists)
-        return bool(same.all())
+    def sign_of_life(self, worker: int) -> tuple[bool, float]:
+        """Whether a worker answers requests, and a number that rises as long as its event loop turns."""
+        return bool(self.records["ready"][worker]), float(self.records["beat"][worker])
 
     def fewest_connections(self) -> float:
         """The connections of the worker that has the fewest."""
@@ -154,9 +152,9 @@ class WorkerMetrics:
         """Adds to a single number."""
         self._cells[self._starts[name]] += value
 
-    def serves(self, model: int, version: str, lists: int) -> None:
-        """Says which version of a model this worker serves, and with filters of which lists."""
-        self._record["version"][model], self._record["lists"][model] = int(version, 16), lists
+    def serves(self, model: int, version: str) -> None:
+        """Says which version of a model this worker serves."""
+        self._record["version"][model] = int(version, 16)
 
     def answered(self, route: str, status: int) -> None:
         """Counts one answer of a route, or of none of them (UNKNOWN)."""

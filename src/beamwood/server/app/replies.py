@@ -40,6 +40,10 @@ class Reply(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
+class Gone(Exception):
+    """The client went away before it had its answer."""
+
+
 class Refusal(Exception):
     """An answer that says no, and why: a code for programs, a message for people."""
 

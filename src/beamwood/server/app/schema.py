@@ -129,7 +129,11 @@ class RequestReader:
         checked.setdefault("model", None)
         checked.setdefault("k", self._options.k)
         checked.setdefault("beam", self._options.beam)
-        return SearchRequest(**checked)
+        question = SearchRequest(**checked)
+        if question.rows * question.k > self._options.max_hits:
+            asked = f"{question.rows:,} texts with {question.k:,} hits each"
+            wrong("k", f"{asked} were asked for; expected at most {self._options.max_hits:,} hits in all. Ask in parts")
+        return question
 
     def _texts(self, name: str, value: Any) -> list[str]:
         most = self._options.max_texts

@@ -8,25 +8,26 @@ type them, or rows of some features where a model knows no words.
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import numpy as np
 
+from beamwood import _core
 from beamwood.server.app.answers import row_of
 from beamwood.server.process.registry import Served
 
 _QUESTIONS = 256
 _TERMS = 16  # of a row, where there are no words
 _SECONDS = 2.0  # for questions; a disk that is slower than that is not waited for
-_BLOCK = 1 << 20
 
 
-def warm(served: Served, path: Path, how: str) -> int:
-    """Asks a model some questions, after reading all of its file if how is "file"; how many. None if it is "off"."""
+def warm(served: Served, how: str) -> int:
+    """Asks a model some questions, after reading every page of its file if how is "file"; how many. None if it is "off"."""
     if how == "off":
         return 0
     if how == "file":
-        _read(path)
+        for array in served.model.parts.sections.values():
+            if array.nbytes:
+                _core.touch(array.view(np.uint8))
     ends = time.monotonic() + _SECONDS
     asked = 0
     for label in np.unique(np.linspace(0, served.model.n_labels - 1, _QUESTIONS, dtype=np.int64)).tolist():
@@ -43,11 +44,3 @@ def _ask(served: Served, label: int) -> None:
         return
     features = np.linspace(label % max(1, served.model.n_features // _TERMS), served.model.n_features - 1, _TERMS)
     served.model.topk(row_of(served.model, [(int(feature), 1.0) for feature in features]), 10, 10)
-
-
-def _read(path: Path) -> None:
-    """The whole file once, so that it lies in memory if there is room."""
-    block = bytearray(_BLOCK)
-    with path.open("rb", buffering=0) as stream:
-        while stream.readinto(block):
-            pass

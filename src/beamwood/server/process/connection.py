@@ -22,6 +22,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from beamwood.server.app.dispatch import App
 from beamwood.server.app.replies import Refusal
+from beamwood.server.process.admission import JOB
 from beamwood.server.process.direct import is_direct
 
 _LONGEST_HEAD = 64 * 1024
@@ -70,6 +71,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The end of it."""
+        self.app.unread.discard(self)
         if self._body is not None:
             self._go_on()  # the application counts it
         self._unparsed = memoryview(b"")
@@ -77,6 +79,8 @@ class Connection(HttpToolsProtocol):
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()
+            if (job := self._running.scope.get(JOB)) is not None:
+                job.abandon()
         super().connection_lost(exc)
         self.app.row.set("connections", len(self.connections))
 
@@ -126,8 +130,14 @@ class Connection(HttpToolsProtocol):
         if self._unparsed:
             self._parse_on(_PIECE_OF_BACKLOG)
 
+    def pause_writing(self) -> None:
+        """More was written than can go out now."""
+        super().pause_writing()
+        self.app.unread.add(self)
+
     def resume_writing(self) -> None:
         """Most of what was written has gone out."""
+        self.app.unread.discard(self)
         super().resume_writing()
         if self._held:
             self._held = False

@@ -38,7 +38,7 @@ class Direct:
     ) -> None:
         self._admission, self._access = admission, access
         reader = _core.QuestionReader(options.k, options.beam, options.max_k, options.max_beam)
-        self._native = _core.ShortSearches(reader, admission.prices, row.searches, log.lines, secrets.token_hex(6))
+        self._native = _core.ShortSearches(reader, admission.costs, row.searches, log.lines, secrets.token_hex(6))
         self._native.hosts = sorted(options.hosts)
         self.longest = min(_LONGEST, options.max_body)
         self._guarded = options.token is not None

@@ -2,6 +2,9 @@
 
 A line is put together where it happens, in less time than the thread would need to take Python's lock for it. `lines`
 is where native code (direct.py) puts its own.
+
+The law: whoever reads the log, or does not, cannot stop a process of the server: a full disk, a reader that is gone and
+one that is stuck cost lines, which are counted, and nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from beamwood import _core
 
 _LINES_AT_MOST = 100_000  # what waits to be written when the reader of the log is slow; more is lost, and counted
 _SECONDS = 0.1
+_SECONDS_TO_CLOSE = 1.0
 
 
 class Log:
@@ -32,7 +36,6 @@ class Log:
         self._second, self._stamp = 0, ""
         self._lost = 0
         self._stop = threading.Event()
-        self._writing = threading.Lock()
         self._thread = threading.Thread(target=self._write_often, name="log", daemon=True)
         self._thread.start()
 
@@ -47,16 +50,18 @@ class Log:
             self._add("request", fields)
 
     def close(self) -> None:
-        """Writes what waits."""
+        """Writes what waits, unless no one reads it."""
         self._stop.set()
-        self._thread.join(timeout=1.0)
-        self._flush()
+        self._thread.join(timeout=_SECONDS_TO_CLOSE)
 
     def _add(self, what: str, fields: dict[str, Any]) -> None:
         if len(self._lines) < _LINES_AT_MOST:
-            self._lines.append(_line({"time": self._now(), "event": what, "worker": self._worker, **fields}))
+            self._lines.append(self._made(what, fields))
         else:
             self._lost += 1
+
+    def _made(self, what: str, fields: dict[str, Any]) -> bytes:
+        return _line({"time": self._now(), "event": what, "worker": self._worker, **fields})
 
     def _now(self) -> str:
         """The time in UTC, to the millisecond."""
@@ -67,21 +72,22 @@ class Log:
         return f"{self._stamp}.{int((moment - second) * 1000):03d}Z"
 
     def _write_often(self) -> None:
+        """Until it is stopped; the only one who writes, and who may have to wait for a reader."""
         while not self._stop.wait(_SECONDS):
             self._flush()
+        self._flush()
 
     def _flush(self) -> None:
-        with self._writing:
-            searches, lost = self.lines.take()
-            lost, self._lost = lost + self._lost, 0
-            if lost:
-                self._lines.append(_line({"event": "log lines lost", "worker": self._worker, "count": lost}))
-            data = memoryview(searches + b"".join(self._lines.popleft() for _ in range(len(self._lines))))
-            try:
-                while data:
-                    data = data[os.write(sys.stderr.fileno(), data) :]
-            except (OSError, ValueError):  # no one reads: a server does not stop for that
-                pass
+        searches, lost = self.lines.take()
+        lost, self._lost = lost + self._lost, 0
+        if lost:
+            self._lines.append(self._made("log lines lost", {"count": lost}))
+        data = memoryview(searches + b"".join(self._lines.popleft() for _ in range(len(self._lines))))
+        try:
+            while data and sys.stderr is not None:
+                data = data[os.write(sys.stderr.fileno(), data) :]
+        except (OSError, ValueError):  # no one reads, or there is no room: a server does not stop for that
+            self._lost += bytes(data).count(b"\n")
 
 
 def _line(fields: dict[str, Any]) -> bytes:

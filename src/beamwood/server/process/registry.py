@@ -6,6 +6,7 @@ the last request that lets go of an old version frees it. A file that is not goo
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,11 +15,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from beamwood.errors import BeamwoodError, SettingsError
+from beamwood.errors import BeamwoodError
 from beamwood.filters import Filter
 from beamwood.model import Model, load
 from beamwood.server.app.replies import Refusal
 from beamwood.server.options import ServeOptions
+from beamwood.server.process.handover import BadModel, OpenFiles
+
+_OWN_REFERENCES = 2  # a variable, and the argument of the call that counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +33,7 @@ class Served:
     model: Model
     version: str
     filters: Mapping[str, Filter]
-    lists: int  # a digest of the filters' files
+    lists: str  # a digest of the filters' files
     loaded: float = field(default_factory=time.time)
 
     @cached_property
@@ -61,20 +65,12 @@ class Served:
         }
 
 
-class BadModel(BeamwoodError):
-    """A file that was refused: the message is for those who may read paths, `name` for everyone."""
-
-    def __init__(self, name: str, message: str) -> None:
-        super().__init__(message)
-        self.name = name
-
-
 class Registry:
     """The models of one worker by name. The first one answers when none is named."""
 
-    def __init__(self, options: ServeOptions) -> None:
+    def __init__(self, options: ServeOptions, files: OpenFiles) -> None:
         self._options = options
-        self._served = {name: _open(name, path, options, verify=False) for name, path in options.models.items()}
+        self._served = opened(options, files, verify=False)
         self._first = next(iter(self._served))
 
     def get(self, name: str | None) -> Served:
@@ -89,40 +85,43 @@ class Registry:
         """All models, as they are now."""
         return list(self._served.values())
 
-    def load_again(self) -> dict[str, Served]:
-        """Every file read anew and checked throughout; models that did not change, nor their filters, stay. Slow."""
+    def load(self, files: OpenFiles) -> dict[str, Served]:
+        """Models of files that were verified; those that did not change, nor their filters, stay. Slow."""
         fresh = {}
-        for name, path in self._options.models.items():
-            served = _open(name, path, self._options, verify=True)
+        for name, served in opened(self._options, files, verify=False).items():
             before = self._served[name]
             same = served.version == before.version and served.lists == before.lists
             fresh[name] = before if same else served
         return fresh
 
-    def put(self, fresh: dict[str, Served]) -> int:
-        """Puts models in place, all at once; how many are new."""
-        count = sum(served is not self._served[name] for name, served in fresh.items())
+    def put(self, fresh: dict[str, Served]) -> list[Served]:
+        """Puts models in place, all at once; those that were there and are not any more."""
+        replaced = [served for name, served in self._served.items() if served is not fresh[name]]
         self._served = fresh
-        return count
+        return replaced
 
 
-def _open(name: str, path: Path, options: ServeOptions, verify: bool) -> Served:
+def opened(options: ServeOptions, files: OpenFiles, verify: bool) -> dict[str, Served]:
+    """All models of a server, from files that are open; BadModel says what is wrong with one."""
+    lists = files.lists()
+    return {name: _open(name, path, files.models[name], lists, verify) for name, path in options.models.items()}
+
+
+def _open(name: str, path: Path, number: int, lists: dict[str, list[str]], verify: bool) -> Served:
+    where = f"/proc/self/fd/{number}"  # the file that was opened, whatever its path leads to by now
     try:
-        model = load(path, verify=verify)
-        keys = {label: _keys(file) for label, file in options.filters.items()}
-        filters = {label: model.filter(allow=some, missing="ignore") for label, some in keys.items()}
+        model = load(where, verify=verify)
+        filters = {label: model.filter(allow=keys, missing="ignore") for label, keys in lists.items()}
     except BeamwoodError as error:
-        raise BadModel(name, str(error)) from None
-    assert model.version is not None
-    digest = sha256(repr(keys).encode()).digest()
-    return Served(name, model, model.version, filters, int.from_bytes(digest[:8], "big"))
+        raise BadModel(name, str(error).replace(where, str(path))) from None
+    return Served(name, model, model.version, filters, sha256(repr(lists).encode()).hexdigest())
 
 
-def _keys(path: Path) -> list[str]:
-    """The keys in a filter's file, one a line; those that a model does not have do no harm."""
-    try:
-        return [key for key in path.read_text(encoding="utf-8").splitlines() if key]
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            f"{path}: the filter cannot be read ({type(error).__name__}); a key a line is wanted"
-        ) from None
+def free_when_unused(replaced: list[Served], seconds: float = 60.0) -> None:
+    """Lets go of models once no request holds them: to unmap a large file takes long. Runs on a thread of its own."""
+    ends = time.monotonic() + seconds
+    while replaced:
+        served = replaced.pop()
+        while sys.getrefcount(served) > _OWN_REFERENCES and time.monotonic() < ends:
+            time.sleep(0.05)
+        del served

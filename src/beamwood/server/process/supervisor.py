@@ -1,7 +1,10 @@
 """supervisor.py — options in, a listening socket and its workers out, kept alive until told to stop.
 
 It handles no request. Signals: TERM and INT drain and stop (exit code 0), HUP has every worker read the model files
-again. It opens the socket, so connections wait in its queue, and are not lost, while a worker that died is replaced.
+again (reload.py). It opens the socket, so connections wait in its queue, and are not lost, while a worker is replaced.
+
+The law: it always hears signals. It waits for no worker, no file and no reader of its log. A worker that ends or does
+not stir any more is replaced; when none can be started any more the supervisor says so and ends with 1.
 """
 
 from __future__ import annotations
@@ -9,13 +12,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import pickle
 import select
 import signal
 import socket
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -23,11 +24,18 @@ from typing import Any
 from beamwood.errors import SettingsError
 from beamwood.server.app.metrics import ServerMetrics
 from beamwood.server.options import ServeOptions
-from beamwood.server.process.registry import BadModel, Registry
+from beamwood.server.process import handover
+from beamwood.server.process.handover import BadModel, OpenFiles
+from beamwood.server.process.log import Log
+from beamwood.server.process.registry import opened
+from beamwood.server.process.reload import Reloads, start
 
 _SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD}
 _BACKLOG = 2048
-_TOO_SOON = 1.0  # a worker that lived less than this is started again only after as much time
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 8.0  # seconds from one start of a worker to the next, doubled by each that fails
+_MOST_FAILED_STARTS = 4  # in a row, of every worker: then none will succeed
+_START_SECONDS = 120.0  # for a worker to be ready
+_HUNG_SECONDS = 10.0  # without a sign of life
 _KILL_AFTER = 5.0  # seconds beyond the drain
 _SO_ATTACH_FILTER = 26
 _DROP_SYN = (  # a BPF program: code, steps to skip if true and if not, argument
@@ -36,7 +44,6 @@ _DROP_SYN = (  # a BPF program: code, steps to skip if true and if not, argument
     (0x06, 0, 0, 0),  # yes: keep nothing of the packet
     (0x06, 0, 0, 0xFFFFFFFF),  # no: keep all of it
 )
-_LINE_OF_LOG = '{{"event":"{event}","worker":{number},"pid":{pid},"code":{code}}}\n'
 
 
 class _Signals:
@@ -46,12 +53,46 @@ class _Signals:
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         for number in _SIGNALS:
             signal.signal(number, lambda *_: None)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a reader of the log that is gone ends no server
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
 
-    def wait(self, seconds: float) -> set[int]:
-        """Those that have come since the last time, or come within some seconds."""
-        ready, _, _ = select.select([self._read], [], [], seconds)
-        return set(os.read(self._read, 4096)) if ready else set()
+    def wait(self, seconds: float, others: list[socket.socket]) -> set[int]:
+        """Those that have come since the last time, or come within some seconds; returns early for others' messages."""
+        watched: list[Any] = [self._read, *others]
+        ready, _, _ = select.select(watched, [], [], seconds)
+        return set(os.read(self._read, 4096)) if self._read in ready else set()
+
+
+class _Worker:
+    """One worker as its supervisor sees it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket, generation: int) -> None:
+        self.process, self.channel, self.generation = process, channel, generation
+        self.started = time.monotonic()
+        self.taking = self.was_ready = self.killed = False
+        self.beat, self.still = -1.0, 0.0  # its last sign of life, and the seconds since
+
+    def tell(self, message: dict[str, Any], files: OpenFiles | None = None) -> bool:
+        """Sends it a message; whether that was possible."""
+        return self.is_alive() and handover.send(self.channel, message, files)
+
+    def is_alive(self) -> bool:
+        """Whether its process runs."""
+        return self.process.poll() is None
+
+    def signal(self, number: int) -> None:
+        """Sends it a signal, if it runs."""
+        if self.is_alive():
+            self.killed = self.killed or number == signal.SIGKILL
+            self.process.send_signal(number)
+
+    def messages(self) -> list[dict[str, Any]]:
+        """What it has sent."""
+        found = []
+        with contextlib.suppress(EOFError):
+            while (message := handover.receive(self.channel)) is not None:
+                found.append(message[0])
+        return found
 
 
 class Supervisor:
@@ -59,13 +100,15 @@ class Supervisor:
 
     def __init__(self, options: ServeOptions) -> None:
         self._options = options
-        _check_models(options)
+        files = _checked(options)
         self._listener = _listen(options)
         self._metrics = ServerMetrics(list(options.models), options.workers)
-        self._settings = os.memfd_create("beamwood-options")
-        os.write(self._settings, pickle.dumps(options))
-        self._workers: list[subprocess.Popen[bytes]] = []
-        self._started: list[float] = []
+        self._settings = handover.memory_file("beamwood-options", handover.described(options))
+        self._log = Log(options.log)
+        self._reloads = Reloads(options, self._settings, files, self._log)
+        self._workers: list[_Worker] = []
+        self._failed_starts = [0] * options.workers
+        self._looked = time.monotonic()
 
     @property
     def address(self) -> tuple[str, int]:
@@ -75,76 +118,117 @@ class Supervisor:
 
     def run(self, ready: Callable[[], Any]) -> int:
         """Serves until a signal ends it; calls ready once all workers answer. The exit code."""
-        came = _Signals()
-        for number in range(self._options.workers):
-            self._workers.append(self._start(number))
-            self._started.append(time.monotonic())
-        told = False
+        signals = _Signals()
+        self._workers = [self._start(number) for number in range(self._options.workers)]
+        announced = False
         while True:
-            caught = came.wait(0.05 if not told else 0.5)
+            caught = signals.wait(0.5 if announced else 0.05, self._channels())
             if caught & {signal.SIGTERM, signal.SIGINT}:
-                return self._stop(came)
+                return self._stop(signals)
             if signal.SIGHUP in caught:
-                self._tell(signal.SIGHUP)
-            if not self._raise_the_dead(first=not told):
-                return self._stop(came, failed=True)
-            if not told and self._metrics.all_ready():
-                told = True
+                self._reloads.ask(None)
+            self._listen_to_workers()
+            self._watch()
+            if not self._restart_dead_workers(announced):
+                return self._stop(signals, failed=True)
+            self._reloads.step(self._workers)
+            if not announced and self._metrics.all_ready():
+                announced = True
                 _notify(b"READY=1")
                 ready()
 
-    def _start(self, number: int) -> subprocess.Popen[bytes]:
-        shared = (self._listener.fileno(), self._metrics.file, self._settings)
-        words = [str(word) for word in (number, *shared, os.getpid())]
-        command = [sys.executable, "-m", "beamwood.server.process.worker", *words]
-        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # a worker is deaf until it has handlers
+    def _start(self, number: int) -> _Worker:
+        mine, others = handover.channel()
+        shared = (self._listener.fileno(), self._metrics.file, self._settings, others.fileno())
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # a worker hears none until it has handlers
         try:
-            return subprocess.Popen(command, pass_fds=shared, stdin=subprocess.DEVNULL)
+            process = start("worker", self._reloads.files, *shared, before=(number, os.getpid()))
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+            others.close()
+        return _Worker(process, mine, self._reloads.generation)
 
-    def _tell(self, number: int) -> None:
+    def _channels(self) -> list[socket.socket]:
+        """Those of workers that run: that of one that has ended would be readable for ever."""
+        return [worker.channel for worker in self._workers if worker.is_alive()]
+
+    def _listen_to_workers(self) -> None:
         for worker in self._workers:
-            if worker.poll() is None:
-                worker.send_signal(number)
+            for message in worker.messages():
+                if message["event"] == "reload":
+                    self._reloads.ask(worker)
+                elif message["event"] == "took":
+                    worker.taking = False
+                elif message["event"] == "failed":  # it is replaced by one that starts with them
+                    worker.taking = False
+                    self._log.event("files not taken", worker=self._workers.index(worker), **message["why"])
+                    worker.signal(signal.SIGTERM)
 
-    def _raise_the_dead(self, first: bool) -> bool:
-        """Starts workers again that have ended; false when one could not even start the first time."""
+    def _watch(self) -> None:
+        """Kills workers that run and show no sign of life. Time in which this process stood still does not count."""
+        now = time.monotonic()
+        passed, self._looked = min(now - self._looked, 1.0), now
         for number, worker in enumerate(self._workers):
-            code = worker.poll()
-            if code is None:
+            ready, beat = self._metrics.sign_of_life(number)
+            worker.was_ready = worker.was_ready or (ready and worker.is_alive())
+            worker.still = 0.0 if beat != worker.beat else worker.still + passed
+            worker.beat = beat
+            limit = _HUNG_SECONDS if worker.was_ready else _START_SECONDS
+            if worker.still > limit and worker.is_alive() and not worker.killed:
+                self._log.event("worker hung", worker=number, pid=worker.process.pid, seconds=round(worker.still))
+                worker.signal(signal.SIGKILL)
+
+    def _restart_dead_workers(self, announced: bool) -> bool:
+        """Starts workers again that have ended; false when that is of no use, which the log then says."""
+        for number, worker in enumerate(self._workers):
+            if worker.is_alive():
                 continue
-            if first:
+            worker.taking = False
+            if worker.was_ready:
+                self._failed_starts[number] = 0
+            failed = self._failed_starts[number] + (not worker.was_ready)
+            if not announced or (failed >= _MOST_FAILED_STARTS and not self._any_ready()):
+                self._log.event("no worker can start", worker=number, code=worker.process.returncode, starts=failed)
                 return False
-            if time.monotonic() - self._started[number] < _TOO_SOON:
+            pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** max(0, failed - 1))
+            if time.monotonic() - worker.started < pause:
                 continue
             self._metrics.ended(number)
-            if self._options.log != "off":
-                sys.stderr.write(_LINE_OF_LOG.format(event="worker died", number=number, pid=worker.pid, code=code))
-                sys.stderr.flush()
+            self._failed_starts[number] = failed
+            self._log.event("worker died", worker=number, pid=worker.process.pid, code=worker.process.returncode)
+            worker.channel.close()
             self._workers[number] = self._start(number)
-            self._started[number] = time.monotonic()
         return True
 
-    def _stop(self, came: _Signals, failed: bool = False) -> int:
+    def _any_ready(self) -> bool:
+        return any(worker.is_alive() and worker.was_ready for worker in self._workers)
+
+    def _stop(self, signals: _Signals, failed: bool = False) -> int:
         """Shuts the door, lets the workers finish, and leaves."""
         _notify(b"STOPPING=1")
         shut(self._listener)
-        self._tell(signal.SIGTERM)
+        self._reloads.stop()
+        for worker in self._workers:
+            worker.signal(signal.SIGTERM)
         ends = time.monotonic() + self._options.drain_s + _KILL_AFTER
-        while any(worker.poll() is None for worker in self._workers) and time.monotonic() < ends:
-            came.wait(0.05)
-        self._tell(signal.SIGKILL)
-        codes = [worker.wait() for worker in self._workers]
+        while any(worker.is_alive() for worker in self._workers) and time.monotonic() < ends:
+            signals.wait(0.05, [])
+            self._watch()
+        for worker in self._workers:
+            worker.signal(signal.SIGKILL)
+        codes = [worker.process.wait() for worker in self._workers if not worker.killed]
+        self._log.close()
         return 1 if failed or any(codes) else 0
 
 
-def _check_models(options: ServeOptions) -> None:
-    """Every model opens; told before anything listens."""
+def _checked(options: ServeOptions) -> OpenFiles:
+    """The files of the server, once every model opens: told before anything listens."""
     try:
-        Registry(options)
+        files = OpenFiles.of(options)
+        opened(options, files, verify=False)
     except BadModel as error:
         raise SettingsError(f"{error.name}: {error}") from None
+    return files
 
 
 def _listen(options: ServeOptions) -> socket.socket:

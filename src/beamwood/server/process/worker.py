@@ -11,15 +11,14 @@ import asyncio
 import contextlib
 import logging
 import os
-import pickle
 import resource
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
 import uvicorn
 import uvloop
 from uvicorn.server import ServerState
@@ -31,16 +30,19 @@ from beamwood.server.app.metrics import ServerMetrics, WorkerMetrics
 from beamwood.server.app.replies import Refusal
 from beamwood.server.app.warm import warm
 from beamwood.server.options import ServeOptions
+from beamwood.server.process import handover
 from beamwood.server.process.admission import AdmissionQueue
 from beamwood.server.process.connection import Connection
+from beamwood.server.process.handover import BadModel, OpenFiles
 from beamwood.server.process.log import Log
-from beamwood.server.process.registry import BadModel, Registry, Served
+from beamwood.server.process.registry import Registry, Served, free_when_unused
 
 _ACCEPT_SECONDS = 0.15  # how long a worker that stops still takes connections that are in the queue
 _LINGER_SECONDS = 0.5  # how long it waits for the next request of open connections, to close them with its answer
 _STEP_BACK_SECONDS = 0.002  # for another worker to take a connection
 _NO_ROOM_SECONDS = 0.1
-_SWAP_SECONDS = 60.0
+_SWAP_SECONDS = 600.0
+_SWITCH_SECONDS = 5e-4  # how long a thread that runs Python may keep the event loop waiting
 
 
 class Server(uvicorn.Server):
@@ -143,38 +145,48 @@ class Worker:
     """One process of the server."""
 
     def __init__(
-        self, number: int, options: ServeOptions, metrics: ServerMetrics, listener: socket.socket, supervisor: int
+        self, number: int, supervisor: int, options: ServeOptions, files: OpenFiles, metrics: ServerMetrics
     ) -> None:
-        self.supervisor, self._listener, self._metrics, self._options = supervisor, listener, metrics, options
-        self._log = Log(options.log, number)
+        self.supervisor, self._metrics, self._options = supervisor, metrics, options
         self._row: WorkerMetrics = metrics.row(number)
-        self._registry = Registry(options)
-        self._swapping = asyncio.Lock()
+        self._registry = Registry(options, files)
+        files.close()
+        self._log = Log(options.log, number)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._wishes: list[asyncio.Future[dict[str, Any]]] = []  # of those who wait for a reload
 
-    async def run(self) -> None:
+    async def run(self, listener: socket.socket, channel: socket.socket) -> None:
         """Serves until told to stop."""
         loop = asyncio.get_running_loop()
+        self._channel = channel
         self._admission = AdmissionQueue(self._options, self._row, loop)
         self._handlers = Handlers(self._options, self._registry, self._admission, self._row, self.reload)
         self._app = App(self._options, self._handlers, self._row, self._log)
-        server = Server(config_of(self._app, self._options), self, self._listener)
+        server = Server(config_of(self._app, self._options), self, listener)
+        loop.add_reader(channel, self._listen_to_supervisor)
         loop.add_signal_handler(signal.SIGTERM, setattr, server, "should_exit", True)
-        loop.add_signal_handler(signal.SIGHUP, self._reload_by_signal)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the supervisor decides what it means
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD})
         self._show_versions()
-        await self._warm(self._registry.all())
+        await self._warm(self._registry.all(), self._options.warm)
         self._row.set("ready", 1.0)
         self._log.event("worker ready", pid=os.getpid(), models={s.name: s.version for s in self._registry.all()})
         await server.serve()
         self._row.set("ready", 0.0)
+        loop.remove_reader(channel)
         self._admission.close()
         self._log.event("worker stopped", pid=os.getpid())
         self._log.close()
 
+    @property
+    def has_running_threads(self) -> bool:
+        """Whether native code still runs that could not be stopped in time."""
+        return not self._admission.is_closed
+
     def each_second(self, state: ServerState) -> None:
-        """Ends connections whose request or answer takes too long, or on which nothing comes; tells the time."""
+        """Ends connections whose request or answer takes too long, or on which nothing comes; gives a sign of life."""
+        self._row.add("beat")
         self._app.direct.set_headers(state.default_headers)
         now = asyncio.get_running_loop().time()
         for connection in list(state.connections):
@@ -190,59 +202,75 @@ class Worker:
         self._handlers.ready = False
 
     async def reload(self) -> dict[str, Any]:
-        """Swaps here, then in the other workers; the answer comes when all of them serve the new files."""
-        await self._swap()
-        if self._metrics.workers > 1:
-            os.kill(self.supervisor, signal.SIGHUP)
-            ends = asyncio.get_running_loop().time() + _SWAP_SECONDS
-            while not self._all_serve_the_same():
-                if asyncio.get_running_loop().time() > ends:
-                    raise Refusal(503, "swap-unfinished", "Not every worker serves the new files yet.", retry_after=5)
-                await asyncio.sleep(0.01)
+        """Asks the supervisor for the files that are there now; the answer comes when all workers serve them."""
+        outcome: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        if not handover.send(self._channel, {"event": "reload"}):
+            raise Refusal(503, "swap-unfinished", "The server cannot reload now.", retry_after=5)
+        self._wishes.append(outcome)
+        try:
+            told = await asyncio.wait_for(outcome, _SWAP_SECONDS)
+        except asyncio.TimeoutError:
+            raise Refusal(503, "swap-unfinished", "Not every worker serves the new files yet.", retry_after=5) from None
+        if told["event"] == "refused":
+            raise Refusal(
+                409, "model-refused", f"The new file of {told['name']} is not good; the old model goes on. "
+                "The log says what is wrong with it."
+            )  # fmt: skip
         return {"models": [{"name": served.name, "version": served.version} for served in self._registry.all()]}
 
-    def _all_serve_the_same(self) -> bool:
-        """Whether every worker serves what this one does now: a still newer file may have come meanwhile."""
-        mine = enumerate(self._registry.all())
-        return all(self._metrics.serves(number, served.version, served.lists) for number, served in mine)
+    def _listen_to_supervisor(self) -> None:
+        try:
+            while (message := handover.receive(self._channel)) is not None:
+                told, numbers = message
+                if told["event"] == "take":
+                    task = asyncio.get_running_loop().create_task(
+                        self._take(OpenFiles.from_numbers(told["models"], numbers))
+                    )
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+                else:
+                    self._outcome(told)
+        except EOFError:  # the supervisor is gone: the next tick ends this process
+            asyncio.get_running_loop().remove_reader(self._channel)
 
-    def _reload_by_signal(self) -> None:
-        async def reload() -> None:
-            with contextlib.suppress(Refusal):  # it is in the log
-                await self._swap()
+    def _outcome(self, told: dict[str, Any]) -> None:
+        """What became of a reload."""
+        if told["event"] == "refused" and told["counts"]:
+            self._row.add("refused_models")
+        wishes, self._wishes = self._wishes, []
+        for wish in wishes:
+            if not wish.done():
+                wish.set_result(told)
 
-        task = asyncio.get_running_loop().create_task(reload())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    async def _take(self, files: OpenFiles) -> None:
+        """Puts models of verified files in place of those that are served."""
+        try:
+            fresh: dict[str, Served] = await asyncio.to_thread(self._registry.load, files)
+        except (BadModel, OSError, MemoryError) as error:
+            handover.send(self._channel, {"event": "failed", "why": {"message": str(error)}})
+            return
+        finally:
+            files.close()
+        new = [served for served in fresh.values() if served not in self._registry.all()]
+        await self._warm(new, "off" if self._options.warm == "off" else "file")
+        replaced = self._registry.put(fresh)
+        self._app.direct.show(fresh.values())
+        self._row.add("swaps", len(replaced))
+        self._show_versions()
+        self._log.event("models taken", swapped=len(replaced), models={s.name: s.version for s in fresh.values()})
+        handover.send(self._channel, {"event": "took"})
+        threading.Thread(target=free_when_unused, args=(replaced,), name="free", daemon=True).start()
 
-    async def _swap(self) -> None:
-        async with self._swapping:
-            try:
-                fresh: dict[str, Served] = await asyncio.to_thread(self._registry.load_again)
-            except BadModel as error:
-                self._row.add("refused_models")
-                self._log.event("model refused", model=error.name, message=str(error))
-                raise Refusal(
-                    409, "model-refused", f"The new file of {error.name} is not good; the old model goes on. "
-                    "The log says what is wrong with it."
-                ) from None  # fmt: skip
-            await self._warm([served for served in fresh.values() if served not in self._registry.all()])
-            swapped = self._registry.put(fresh)
-            self._app.direct.show(fresh.values())
-            self._row.add("swaps", swapped)
-            self._show_versions()
-            self._log.event("models read again", swapped=swapped, models={s.name: s.version for s in fresh.values()})
-
-    async def _warm(self, models: list[Served]) -> None:
+    async def _warm(self, models: list[Served], how: str) -> None:
         """Asks models some questions before anyone else does; a damaged one says so when it is asked."""
         for served in models:
             with contextlib.suppress(BeamwoodError, OSError):
-                asked = await asyncio.to_thread(warm, served, self._options.models[served.name], self._options.warm)
+                asked = await asyncio.to_thread(warm, served, how)
                 self._log.event("model warm", model=served.name, questions=asked)
 
     def _show_versions(self) -> None:
         for number, served in enumerate(self._registry.all()):
-            self._row.serves(number, served.version, served.lists)
+            self._row.serves(number, served.version)
 
 
 def config_of(app: App, options: ServeOptions) -> uvicorn.Config:
@@ -271,23 +299,24 @@ def _more_files() -> None:
 
 
 def main() -> None:
-    """The words of the command line are numbers: which worker, and the open files it shares with the supervisor."""
-    number, listener_file, metrics_file, options_file, supervisor = map(int, sys.argv[1:])
-    with os.fdopen(options_file, "rb") as stream:
-        stream.seek(0)
-        options: ServeOptions = pickle.load(stream)  # written by our own parent, into memory that no one else has
+    """The words of the command line are numbers: which worker, its supervisor, and the open files it is given."""
+    number, supervisor, listener_file, metrics_file, options_file, channel_file, *files = map(int, sys.argv[1:])
+    options = handover.options_of(handover.read_memory(options_file))
     logging.getLogger("uvicorn").addHandler(logging.NullHandler())
     logging.getLogger("uvicorn").propagate = False
     _more_files()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     metrics = ServerMetrics(list(options.models), options.workers, metrics_file)
-    listener = socket.socket(fileno=listener_file)
     try:
-        worker = Worker(number, options, metrics, listener, supervisor)
+        worker = Worker(number, supervisor, options, OpenFiles.from_numbers(list(options.models), files), metrics)
     except BadModel as error:
-        line = {"event": "model refused", "worker": number, "model": error.name, "message": str(error)}
-        sys.stderr.buffer.write(orjson.dumps(line) + b"\n")
+        log = Log(options.log, number)
+        log.event("model refused", model=error.name, message=str(error))
+        log.close()
         sys.exit(1)
-    uvloop.run(worker.run())
+    uvloop.run(worker.run(socket.socket(fileno=listener_file), socket.socket(fileno=channel_file)))
+    if worker.has_running_threads:  # Python's own end would meet them in the middle of native code
+        os._exit(0)
 
 
 if __name__ == "__main__":

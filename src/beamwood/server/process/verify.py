@@ -1,0 +1,32 @@
+"""verify.py — open model files in, a verdict out: all checksums right, filters readable. Run by reload.py.
+
+A process of its own, for two reasons: to read and to hash every byte of a large file takes no time from those who
+answer, not even Python's lock, and a file that takes the process down takes no one else down.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from beamwood.server.process.handover import BadModel, OpenFiles, options_of, read_memory
+from beamwood.server.process.registry import opened
+
+_NICE = 10
+
+
+def main() -> None:
+    """The words of the command line are numbers of open files: options, verdict, models and filters."""
+    os.nice(_NICE)
+    settings, verdict, *files = map(int, sys.argv[1:])
+    options = options_of(read_memory(settings))
+    try:
+        opened(options, OpenFiles.from_numbers(list(options.models), files), verify=True)
+    except BadModel as error:
+        os.ftruncate(verdict, 0)
+        os.pwrite(verdict, json.dumps({"name": error.name, "message": str(error)}).encode(), 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Claims about the admission queue: who is let in, and when a question that runs is ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+for needed in ("uvicorn", "uvloop", "httptools", "orjson"):
+    pytest.importorskip(needed)
+
+from support.models import large_model  # noqa: E402
+from support.serving import Running  # noqa: E402
+
+from beamwood import _core  # noqa: E402
+from beamwood.server.app.metrics import ServerMetrics  # noqa: E402
+from beamwood.server.app.replies import Gone, Refusal  # noqa: E402
+from beamwood.server.options import ServeOptions  # noqa: E402
+from beamwood.server.process.admission import JOB, AdmissionQueue  # noqa: E402
+
+
+def test_more_than_it_can_do_is_turned_away_at_once(tmp_path: Path) -> None:
+    large_model().save(tmp_path / "large.bw")
+    rng = np.random.default_rng(0)
+    features = [[int(i), 1.0] for i in np.sort(rng.choice(20000, 400, replace=False))]
+    body = json.dumps({"features": features, "beam": 128, "k": 100}).encode()
+    with Running(tmp_path / "large.bw", "--queue-ms", "5") as server:
+        expected = [hit["label"] for hit in server.json("POST", "/v1/search", body)["hits"]]
+        outcomes: list[tuple[int, float]] = []
+
+        def client() -> None:
+            connection = server.connect()
+            for _ in range(15):
+                begun = time.perf_counter()
+                connection.request("POST", "/v1/search", body)
+                answer = connection.getresponse()
+                data = json.loads(answer.read())
+                outcomes.append((answer.status, time.perf_counter() - begun))
+                if answer.status == 200:
+                    assert [hit["label"] for hit in data["hits"]] == expected
+                else:
+                    assert answer.status == 503
+                    assert int(answer.headers["retry-after"]) >= 1
+            connection.close()
+
+        clients = [threading.Thread(target=client) for _ in range(24)]
+        for one in clients:
+            one.start()
+        for one in clients:
+            one.join()
+        assert len(outcomes) == 24 * 15
+        assert {status for status, _ in outcomes} == {200, 503}
+
+
+async def ended(leave: bool) -> tuple[BaseException, int]:
+    """How work that would go on for ever ended, and how often it has asked whether to go on."""
+    options = ServeOptions(models={"m": Path("m.bw")}, timeout_ms=200.0)
+    queue = AdmissionQueue(options, ServerMetrics(["m"], 1).row(0), asyncio.get_running_loop())
+    asked, stopped = [0], threading.Event()
+
+    def work(check: Callable[[], None]) -> None:
+        try:
+            while True:
+                check()
+                asked[0] += 1
+                time.sleep(0.001)
+        finally:
+            stopped.set()
+
+    scope: dict[str, Any] = {}
+    waiting = asyncio.ensure_future(queue.ask(work, "kind", 1e6, scope))
+    while not asked[0]:
+        await asyncio.sleep(0.001)
+    if leave:
+        scope[JOB].abandon()
+    found = (await asyncio.gather(waiting, return_exceptions=True))[0]
+    await asyncio.to_thread(stopped.wait, 20)
+    queue.close()
+    assert queue.is_closed
+    return found, asked[0]
+
+
+def test_a_question_that_runs_ends_at_its_time_limit() -> None:
+    error, asked = asyncio.run(ended(leave=False))
+    assert isinstance(error, Refusal)
+    assert (error.status, error.code) == (503, "too-late")
+    assert asked > 1
+
+
+def test_a_question_ends_when_its_client_has_left() -> None:
+    error, asked = asyncio.run(ended(leave=True))
+    assert isinstance(error, Gone)
+    assert asked < 150
+
+
+def test_long_texts_and_many_hits_are_more_work() -> None:
+    units = _core.Costs.units
+    assert units(1, 20, 10) < 2
+    assert units(1, 1 << 20, 10) > 1000
+    assert units(1000, 0, 100) > 100 * units(1, 0, 100)
+    costs = _core.Costs()
+    kind = costs.add()
+    costs.learn(kind, 10_000.0)  # a short search
+    assert costs.of(kind) * units(1, 100, 10) < _core.Costs.short < costs.of(kind) * units(1, 64 << 10, 10)
+
+
+def test_more_hits_than_an_answer_may_hold_are_refused(folder: Path) -> None:
+    with Running(folder / "shop.bw", "--log", "off") as server:
+        error = server.json("POST", "/v1/search", {"texts": ["wool"] * 1000, "k": 1000}, status=422)["error"]
+        assert error["field"] == "k"
+        assert "at most 100,000" in error["message"]
+        assert len(server.json("POST", "/v1/search", {"texts": ["wool"] * 1000, "k": 100})["results"]) == 1000
