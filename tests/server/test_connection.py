@@ -49,9 +49,14 @@ def test_requests_sent_ahead_are_all_answered_in_order_in_bounded_memory(server:
             for first in range(0, asked, 1000):
                 names = range(first, first + 1000)
                 client.sendall(
-                    b"".join(b"GET /nope HTTP/1.1\r\nx-request-id: n-%d\r\n\r\n" % number for number in names)
+                    b"".join(
+                        b"GET /nope HTTP/1.1\r\nhost: localhost\r\nx-request-id: n-%d\r\n\r\n" % number
+                        for number in names
+                    )
                 )
-            client.sendall(b"GET /healthz HTTP/1.1\r\nconnection: close\r\nx-request-id: last\r\n\r\n")
+            client.sendall(
+                b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx-request-id: last\r\n\r\n"
+            )
 
         sender = threading.Thread(target=send)
         sender.start()
@@ -125,5 +130,7 @@ def test_what_is_refused_below_the_application_is_counted_and_logged_once(
 
 def test_a_head_just_within_the_limit_is_read(server: Running) -> None:
     with client_of(server) as client:
-        client.sendall(b"GET /healthz HTTP/1.1\r\nconnection: close\r\n" + FILLER * 1150 + b"\r\n")  # 61 KB
+        client.sendall(
+            b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n" + FILLER * 1150 + b"\r\n"
+        )  # 61 KB
         assert client.recv(100).startswith(b"HTTP/1.1 200 ")
