@@ -21,7 +21,7 @@ _SECONDS = 2.0  # for questions; a disk that is slower than that is not waited f
 
 
 def warm(served: Served, how: str) -> int:
-    """Asks a model some questions, after reading every page of its file if how is "file"; how many. None if it is "off"."""
+    """Asks a model some questions (how many), after reading every page if how is "file"; none if it is "off"."""
     if how == "off":
         return 0
     if how == "file":
