@@ -64,7 +64,8 @@ class Job:
         if self.gone:
             raise Gone
         if time.perf_counter_ns() > self.deadline:
-            raise Refusal(503, "too-late", "The answer was not found within the time limit. Ask for less at once.")
+            message = "The answer was not found within the time limit. Ask for less at once, or later."
+            raise Refusal(503, "too-late", message, retry_after=1)
 
     def abandon(self) -> None:
         """No one waits for it any more. On the event loop."""
