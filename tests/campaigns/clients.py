@@ -1,0 +1,69 @@
+"""clients.py — a port in, answers and what they took out: what the campaigns share."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+from support.serving import Running
+
+import beamwood as bw
+from beamwood import datasets
+
+Answer = tuple[int, bytes]
+
+
+class Wire:
+    """One keep-alive connection of an asyncio client, as thin as can be."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, body: bytes, path: str = "/v1/search", token: str = "") -> Answer:
+        """Status and body; connects when there is no connection."""
+        if self.streams is None:
+            self.streams = await asyncio.open_connection("127.0.0.1", self.port)
+        reader, writer = self.streams
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n{token}\r\n"
+        writer.write(head.encode() + body)
+        try:
+            lines = (await reader.readuntil(b"\r\n\r\n")).lower()
+            length = int(lines.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            data = await reader.readexactly(length)
+        except BaseException:
+            self.close()
+            raise
+        if b"connection: close" in lines:
+            self.close()
+        return int(lines[9:12]), data
+
+    def close(self) -> None:
+        """Lets go of the connection."""
+        if self.streams is not None:
+            self.streams[1].close()
+            self.streams = None
+
+
+def percentile(values: list[float], share: float) -> float:
+    """Of seconds, in milliseconds."""
+    return float(np.percentile(values, share)) * 1e3 if values else float("nan")
+
+
+def memory(server: Running) -> float:
+    """Megabytes that belong to the workers alone."""
+    total = 0
+    for pid in server.worker_pids():
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Private_Dirty"):
+                total += int(line.split()[1])
+    return total / 1024
+
+
+def demo(path: Path) -> tuple[bw.Model, list[str]]:
+    """The model of `make demo`, saved, and texts of library records that it was not trained on."""
+    data = datasets.load("library-subjects")
+    features = bw.TextFeatures(min_df=2, sublinear_tf=True)
+    bw.train_text(data.train_texts, data.train_labels, text=features, preset="fast", progress=False).save(path)
+    return bw.load(path), data.test_texts[:2000]
