@@ -122,7 +122,7 @@ class Handlers:
     async def suggest(self, request: Request) -> Reply:
         """Suggestions for a text."""
         if request.headers.get(b"content-type", b"").startswith(b"multipart/"):
-            raise Refusal(415, "form-wanted", "Send the fields as application/x-www-form-urlencoded.", close=True)
+            raise Refusal(415, "form-expected", "Send the fields as application/x-www-form-urlencoded.", close=True)
         text, limit, threshold = self._reader.suggest(await request.body())
         served = self.registry.get(request.names["project"])
         prefix, beam = self._options.uri_prefix, self._options.beam

@@ -5,8 +5,9 @@ ask (access.py), the handlers (handlers.py: a method per operation) and the API'
 documented operation) are all read off it, so that none of them can know a route that another does not.
 
 By hand and not Starlette with msgspec: in turns, processor time inside the application without sockets, a label by its
-number took 17 µs here and 30 µs there, an exact search 108 and 123, sixteen texts 294 and 297, an explanation 625 and
-657; importing it adds some 75 ms and 4 MB to each worker. A plain search goes neither way (process/direct.py).
+number took 14 µs here and 24 µs there, an exact search 111 and 136, sixteen texts 291 and 320, an explanation 767 and
+801 (bench/rivals/server_libraries.py); importing them adds some 75 ms and 4 MB to each worker. A plain search goes
+neither way (process/direct.py).
 """
 
 from __future__ import annotations
