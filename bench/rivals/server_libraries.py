@@ -17,7 +17,8 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ CASES = {
 }
 
 
-class Asked(msgspec.Struct, forbid_unknown_fields=True):
+class Asked(msgspec.Struct, forbid_unknown_fields=True):  # type: ignore[call-arg, misc]
     """The fields of a request, as msgspec checks them."""
 
     text: str | None = None
@@ -134,7 +135,7 @@ async def ask(app: Any, method: str, path: str, body: bytes) -> None:
     await app({**scope, "raw_path": path.encode(), "query_string": b"", "headers": headers}, receive, send)
 
 
-async def compare(name: str, ways: dict[str, Callable[[], Awaitable[None]]], calls: int) -> None:
+async def compare(name: str, ways: Mapping[str, Callable[[], Awaitable[None]]], calls: int) -> None:
     """Medians of both, in turns."""
     took: dict[str, list[float]] = {way: [] for way in ways}
     for number in range(ROUNDS):
@@ -198,7 +199,7 @@ async def measure(path: Path) -> None:
     for name, (method, address, question) in CASES.items():
         body = b"" if question is None else json.dumps(question).encode()
         ways = {
-            way: lambda app=app, method=method, address=address, body=body: ask(app, method, address, body)
+            way: partial(ask, app, method, address, body)
             for way, app in (("ours", ours), ("Starlette and msgspec", theirs))
         }
         await compare(name, ways, CALLS)
