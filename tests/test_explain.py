@@ -142,7 +142,7 @@ def test_what_cannot_be_explained_is_said(shop: bw.Model) -> None:
         shop.explain("wool", "w1", beam=0)
     with pytest.raises(bw.SettingsError, match="words"):
         shop.explain("wool", "w1", words=-1)
-    with pytest.raises(bw.SettingsError, match="no node 99"):
+    with pytest.raises(bw.SettingsError, match="node is 99"):
         shop.words(0, 0, 99)
     unreached = [key for key in NAMES if key not in {hit.key for hit in shop.search("straw hat", beam=1)}]
     with pytest.raises(bw.DataError, match="is not reached with beam=1"):

@@ -44,7 +44,7 @@ class Engine:
     bound: bool = True
 
     def __post_init__(self) -> None:
-        if self.layout == "threaded":
+        if isinstance(self.layout, str) and self.layout == "threaded":
             warnings.warn("layout='threaded' is called 'cascade' now.", FutureWarning, stacklevel=4)
             object.__setattr__(self, "layout", "cascade")
         if type(self.bound) is not bool:
@@ -54,8 +54,8 @@ class Engine:
             ("layout", self.layout, LAYOUTS),
             ("isa", self.isa, ISAS),
         ):
-            if value not in ("auto", *known):
-                raise SettingsError(f"{name}={value!r} is not known. Use 'auto', {', '.join(map(repr, known))}.")
+            if not isinstance(value, str) or value not in ("auto", *known):
+                raise SettingsError(f"{name}={value!r:.80} is not known. Use 'auto', {', '.join(map(repr, known))}.")
         if self.isa not in isas_here():
             raise SettingsError(
                 f"This machine has no {self.isa}. Use isa='auto'; it would take {ISAS[_core.best_isa()]}."

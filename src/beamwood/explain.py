@@ -16,7 +16,8 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.engine import Searcher
-from beamwood.errors import FormatError, SettingsError
+from beamwood.errors import FormatError
+from beamwood.inputs.arguments import whole_below
 from beamwood.storage.build import layer_name
 from beamwood.storage.parts import ModelParts
 
@@ -147,11 +148,9 @@ class Explainer:
     def words(self, tree: int, layer: int, node: int, count: int) -> tuple[Telling, ...]:
         """The largest weights of a node, numbered as in model.layers(tree)[layer]."""
         size = self._nodes
-        if not (0 <= tree < len(size) and 0 <= layer < len(size[tree]) and 0 <= node < size[tree][layer]):
-            raise SettingsError(
-                f"There is no node {node} in layer {layer} of tree {tree}; expected one of the model's nodes. "
-                "See info()['nodes']."
-            )
+        tree = whole_below(tree, len(size), "tree")
+        layer = whole_below(layer, len(size[tree]), "layer")
+        node = whole_below(node, size[tree][layer], "node")
         return self.telling(*self.weights(tree, layer, self.place(tree, layer, node)), count)
 
     def tree_path(self, tree: int, label: int, features: Array, values: Array, words: int) -> TreePath:

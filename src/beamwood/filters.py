@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from beamwood import _core
 from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.inputs.matrices import is_sparse
 from beamwood.storage import store
 
 Bools = npt.NDArray[np.bool_]
@@ -168,8 +169,9 @@ def mask_of(given: Any, name: str, labels: int, find: Find) -> tuple[Bools, list
 def as_array(given: Any, name: str) -> npt.NDArray[Any]:
     """What was given as an array of truth values, of integers, or (dtype object) of strings."""
     wanted = "A list of label keys, an array of label numbers or a truth value for each label is wanted."
-    if isinstance(given, (str, bytes)) or not isinstance(given, (Iterable, np.ndarray)):
-        raise SettingsError(f"{name}={given!r:.80}. {wanted}")
+    if isinstance(given, (str, bytes, dict)) or is_sparse(given) or _endless(given) or not isinstance(given, Iterable):
+        found = f"{name}={given!r:.80}" if isinstance(given, (str, bytes)) else f"{name} is a {type(given).__name__}"
+        raise SettingsError(f"{found}. {wanted}")
     array: npt.NDArray[Any]
     if isinstance(given, np.ndarray):
         array = given
@@ -185,6 +187,11 @@ def as_array(given: Any, name: str) -> npt.NDArray[Any]:
     if array.ndim != 1 or array.dtype.kind not in "biuUO":
         raise SettingsError(f"{name} is an array of shape {array.shape} and dtype {array.dtype}. {wanted}")
     return as_keys(array.tolist(), name, wanted) if array.dtype.kind in "UO" else array
+
+
+def _endless(given: Any) -> bool:
+    """Whether it is a range of more numbers than there are labels anywhere."""
+    return isinstance(given, range) and len(given) >= 2**31
 
 
 def as_keys(values: list[Any], name: str, wanted: str) -> npt.NDArray[np.object_]:

@@ -16,7 +16,8 @@ from beamwood.engine import Engine, Forests, Searcher, isas_here
 from beamwood.errors import DataError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach
 from beamwood.hits import checked_text
-from beamwood.inputs.arguments import cores, positive
+from beamwood.inputs.arguments import cores, positive, whole_below
+from beamwood.inputs.label_matrix import label_matrix
 from beamwood.inputs.matrices import as_csr
 from beamwood.inputs.text import FittedText
 from beamwood.metrics import evaluate
@@ -75,16 +76,14 @@ class Model(Ranker):
     @classmethod
     def from_trees(cls, models: Sequence[Model], *, settings: dict[str, Any] | None = None) -> Model:
         """An ensemble: scores are the mean over the trees of all models given. Names and keys are the first one's."""
+        if not isinstance(models, (list, tuple)) or not all(isinstance(model, Model) for model in models):
+            raise DataError(f"models is a {type(models).__name__}; expected a list of beamwood.Model.")
         return cls(assemble.ensemble([model.parts for model in models], settings))
 
     def layers(self, tree: int = 0) -> list[Layer]:
         """The layers that from_layers would make this tree from, bit for bit."""
         trees = len(self._parts.shape.trees)
-        if not 0 <= tree < trees:
-            raise SettingsError(
-                f"tree is {tree}; expected a number from 0 to {trees - 1}. The model has {trees} trees."
-            )
-        return self._forests.layers(tree)
+        return self._forests.layers(whole_below(tree, trees, "tree"))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to one file. The file there before is replaced when the new one is complete, or stays.
@@ -311,10 +310,11 @@ def _unpickled(carried: Any, state: dict[str, Any]) -> Model:
 
 def _precision(model: Model, X: Any, Y: Any) -> dict[int, float]:
     """Precision at each rank, in percent, with the usual beam."""
-    if getattr(Y, "shape", (0, 0))[1] != model.n_labels:
+    truth = label_matrix(Y, "Y", labels=model.n_labels)
+    if truth.shape[1] != model.n_labels:
         raise DataError(
-            f"Labels to measure on have shape {getattr(Y, 'shape', None)}; expected a row for each query and "
+            f"Labels to measure on have shape {truth.shape}; expected a row for each query and "
             f"{model.n_labels:,} columns, one per label. Give measure=(X, Y) with the labels that the model has."
         )
-    found = evaluate(model.topk(X, k=max(MEASURED), beam=max(MEASURED), threads=cores()), Y, at=MEASURED)
+    found = evaluate(model.topk(X, k=max(MEASURED), beam=max(MEASURED), threads=cores()), truth, at=MEASURED)
     return {rank: 100 * float(found.precision[rank]) for rank in MEASURED}

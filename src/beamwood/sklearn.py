@@ -32,8 +32,10 @@ except ImportError as error:
         f"beamwood.sklearn needs scikit-learn 1.6 or newer ({error}); install it in a clone: pip install '.[sklearn]'"
     ) from error
 
-from beamwood.errors import SettingsError
+from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import positive
+from beamwood.inputs.matrices import is_sparse
+from beamwood.inputs.structure import check_believable, valid_csr
 from beamwood.metrics import evaluate
 from beamwood.model import Model
 from beamwood.storage import store
@@ -160,7 +162,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> XMRClassifier:
         """Trains. y: one class a row, or a rows x labels indicator (numpy or scipy sparse)."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64))
+        X = validate_data(self, _valid(X, "X"), accept_sparse="csr", dtype=(np.float32, np.float64))
         Y = self._targets(X, y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         self.model_ = train(
@@ -251,6 +253,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """y as rows x labels; sets classes_ and how predict must answer."""
         if y is None:
             raise ValueError("XMRClassifier requires y to be passed, but the target y is None")
+        y = _valid(y, "y")
         if not sp.issparse(y):
             y = np.asarray(y)
             if y.ndim == 2 and y.shape[1] == 1:
@@ -275,7 +278,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _topk(self, X: Any, k: int, beam: int | None = None) -> tuple[Any, Any]:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64), reset=False)
+        X = validate_data(self, _valid(X, "X"), accept_sparse="csr", dtype=(np.float32, np.float64), reset=False)
         return self.model_.topk(X, k=k, beam=self.beam if beam is None else beam, threads=self._threads())
 
     def _multilabel(self, check: bool = False) -> bool:
@@ -299,6 +302,20 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.n_jobs is None:
             return 1
         return self.n_jobs if self.n_jobs > 0 else max(1, every + 1 + self.n_jobs)
+
+
+def _valid(matrix: Any, what: str) -> Any:
+    """What is sparse with a structure that scikit-learn and scipy may walk through; anything else as it is."""
+    if isinstance(matrix, range):
+        raise DataError(f"{what} is a range; expected an array. Give np.array({what}).")
+    if not is_sparse(matrix):
+        return matrix
+    narrow = getattr(getattr(matrix, "data", None), "dtype", None) == np.float32
+    csr = valid_csr(matrix, what, np.dtype(np.float32 if narrow else np.float64))
+    if what == "y":
+        check_believable(csr.shape[1], csr.nnz, what, "column")
+        csr = csr.astype(matrix.dtype)  # predict answers in it
+    return sp.csr_matrix(csr)
 
 
 def _as_column(y: npt.NDArray[Any]) -> npt.NDArray[Any]:

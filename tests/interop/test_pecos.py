@@ -156,15 +156,15 @@ HOSTILE: dict[str, tuple[Any, str]] = {
         r"post-processors|post_processor is 'tanh'",
     ),
     "no W": (lambda f: (f / LAYER / "W.npz").unlink(), r"W.npz: the file is not there"),
-    "text": (lambda f: (f / LAYER / "W.npz").write_text("hello"), r"W.npz: not a readable .npz"),
-    "cut": (lambda f: os.truncate(f / LAYER / "W.npz", 6000), r"W.npz: not a readable .npz"),
+    "text": (lambda f: (f / LAYER / "W.npz").write_text("hello"), r"W.npz: it is not a readable .npz"),
+    "cut": (lambda f: os.truncate(f / LAYER / "W.npz", 6000), r"W.npz: it is not a readable .npz"),
     "indptr": (
         lambda f: replace_npz(f / LAYER / "W.npz", indptr=np.array([0, 10**9], np.int64)),
-        r"W.npz: indptr, indices and data",
+        r"W.npz: its matrix has an indptr of 2 offsets",
     ),
     "indices": (
         lambda f: replace_npz(f / LAYER / "C.npz", indices=np.full(4, -7, np.int32)),
-        r"C.npz: (indices go from -7|indptr, indices and data)",
+        r"C.npz: its matrix has (a value in row -7|an indptr of)",
     ),
     "shape": (lambda f: replace_npz(f / LAYER / "C.npz", shape=np.array([2**40, 1])), r"C.npz: shape is"),
     "object": (
@@ -174,7 +174,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "many features": (many_features, r"W.npz: it says 2,147,483,646 features; with [\d,]+ weights"),
     "many nodes": (many_nodes, r"W.npz: [\d,]+ values in 100,000,000 columns"),
     "many parents": (lambda f: reshape_npz(f / LAYER / "C.npz", "csr", columns=10**9), r"C.npz: \d+ values in 1,000"),
-    "coo": (lambda f: replace_npz(f / LAYER / "W.npz", format=np.array(b"coo")), r"W.npz: format is 'coo'"),
+    "coo": (lambda f: replace_npz(f / LAYER / "W.npz", format=np.array(b"coo")), r"W.npz: its format is 'coo'"),
 }
 
 
@@ -190,7 +190,7 @@ def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     W = sp.csc_matrix(sp.random(9, 4, density=0.5, random_state=1))
     W.data[1] = np.nan
     sp.save_npz(tmp_path / "W.npz", W)
-    with pytest.raises(bw.FormatError, match=r"W.npz: data holds nan"):
+    with pytest.raises(bw.FormatError, match=r"W.npz: its matrix has nan"):
         read_csc(tmp_path / "W.npz")
 
 

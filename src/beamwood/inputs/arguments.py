@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from beamwood.errors import SettingsError
+import numpy as np
+import numpy.typing as npt
+
+from beamwood.errors import DataError, SettingsError
 
 MOST = 2**31 - 1  # of k, beam and threads
 MOST_WORKERS = 4096
+_LONG_RANGE = 1 << 24  # numbers that nobody wrote down: those of a longer range are not made
 
 
 def positive(value: Any, name: str) -> int:
@@ -24,6 +29,54 @@ def positive(value: Any, name: str) -> int:
     if not 1 <= number <= MOST or isinstance(value, bool):
         raise wrong
     return number
+
+
+def whole_below(value: Any, count: int, name: str) -> int:
+    """A whole number from 0 to count - 1: of a label, a tree, a node."""
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number < count:
+        found = repr(value)[:80] if isinstance(value, (int, str)) else f"a {type(value).__name__}"
+        raise SettingsError(f"{name} is {found}; expected a whole number from 0 to {count - 1:,}.")
+    return number
+
+
+def plain_array(values: Any) -> npt.NDArray[Any]:
+    """An array of what was given; where numpy cannot make one, an empty one of objects, which no check lets pass."""
+    if isinstance(values, range) and len(values) < _LONG_RANGE:
+        return np.asarray(values)
+    if not isinstance(values, (list, tuple, np.ndarray, memoryview)) and not hasattr(values, "__array__"):
+        return np.empty(0, object)
+    try:
+        return np.asarray(values)
+    except MemoryError:
+        raise
+    except Exception:  # whatever a foreign object raises
+        return np.empty(0, object)
+
+
+def as_texts(texts: Any) -> list[str]:
+    """A list of texts: of any iterable, also one that can be read only once."""
+    if isinstance(texts, (str, bytes)):
+        raise DataError("texts is one string; expected a list of strings. Give [text].")
+    if isinstance(texts, (Mapping, range)) or not isinstance(texts, Iterable) or hasattr(texts, "tocsr"):
+        raise DataError(
+            f"texts is a {type(texts).__name__}; expected a list of strings. Matrices go to topk and train."
+        )
+    return texts if isinstance(texts, list) else list(texts)
+
+
+def as_path(path: Any, what: str = "the path") -> str:
+    """A path as a string."""
+    try:
+        found = os.fspath(path)
+    except TypeError:
+        found = None
+    if not isinstance(found, str):
+        raise SettingsError(f"{what} is a {type(path).__name__}; expected a string or a pathlib.Path.")
+    return found
 
 
 def cores() -> int:

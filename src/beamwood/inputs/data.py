@@ -1,4 +1,4 @@
-"""data.py — files in, sparse rows of features and labels out: `.npz` pairs, XMC-repository text and svmlight.
+"""data.py — files in, sparse rows of features and labels out: `.npz` and `.npy`, XMC-repository text and svmlight.
 
 Text formats are parsed natively from blocks of bytes; the peak memory is the result. Texts with labels
 (JSONL, CSV, Parquet) are read by records.py, whose functions can be reached from here too.
@@ -7,9 +7,8 @@ Text formats are parsed natively from blocks of bytes; the peak memory is the re
 from __future__ import annotations
 
 import os
-import zipfile
+import stat
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
@@ -18,15 +17,18 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.errors import DataError, SettingsError
+from beamwood.inputs.arguments import as_path
 from beamwood.inputs.label_table import LabelTable
 from beamwood.inputs.matrices import as_csr
+from beamwood.inputs.npz import NPY_MAGIC, Unreadable, read_npy
+from beamwood.inputs.npz import read_npz as read_npz_parts
 from beamwood.inputs.records import Records, iter_records, read_records
 from beamwood.inputs.sources import Source, blocks, format_of, name_of, opened
 
 __all__ = [
     "LabelTable",
+    "LabelledRows",
     "Records",
-    "Rows",
     "format_of",
     "iter_records",
     "read_matrix",
@@ -42,8 +44,8 @@ _MOST_ROWS = 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rows:
-    """What a numeric file holds.
+class LabelledRows:
+    """What a numeric file holds: rows of features, each with its labels.
 
     X: csr float32, one row of features a line, ids rising.
     Y: csr float32 of ones, the labels of each row. Empty (0 labels) when the file has targets instead.
@@ -57,7 +59,7 @@ class Rows:
     skipped: int = 0
 
 
-def read_xmc(source: Source, *, skip_bad: bool = False) -> Rows:
+def read_xmc(source: Source, *, skip_bad: bool = False) -> LabelledRows:
     """Reads XMC-repository text: a line `rows features labels`, then `l,l f:v f:v` a row, ids from 0.
 
     A row may lack labels or features. Its labels are a set; features may come in any order, but not twice.
@@ -90,7 +92,7 @@ def read_svmlight(
     features: int | None = None,
     labels: int | None = None,
     skip_bad: bool = False,
-) -> Rows:
+) -> LabelledRows:
     """Reads svmlight / libsvm lines `l,l f:v f:v # comment`.
 
     multilabel: the first word is a list of label ids from 0; False: it is one number, kept in `targets`.
@@ -115,18 +117,18 @@ def read_svmlight(
 
 
 def read_matrix(path: str | os.PathLike[str]) -> sp.csr_matrix:
-    """Reads one scipy `.npz` file as csr float32 with rising ids."""
-    return sp.csr_matrix(as_csr(_load_npz(path), None, name_of(path)))
+    """Reads one scipy `.npz` file, or an array in a `.npy` file, as csr float32 with rising ids."""
+    return sp.csr_matrix(as_csr(_load_matrix(path), None, name_of(path)))
 
 
-def read_npz(features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> Rows:
-    """Reads a pair of scipy `.npz` files: rows x features and rows x labels."""
+def read_npz(features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> LabelledRows:
+    """Reads a pair of matrices from `.npz` or `.npy` files: rows x features and rows x labels."""
     X, Y = read_matrix(features), read_matrix(labels)
     if X.shape[0] != Y.shape[0]:
         raise DataError(
             f"{name_of(features)} has {X.shape[0]:,} rows and {name_of(labels)} {Y.shape[0]:,}; they must be equal"
         )
-    return Rows(X=X, Y=Y)
+    return LabelledRows(X=X, Y=Y)
 
 
 def write_xmc(target: str | os.PathLike[str] | BinaryIO, X: Any, Y: Any) -> None:
@@ -135,8 +137,11 @@ def write_xmc(target: str | os.PathLike[str] | BinaryIO, X: Any, Y: Any) -> None
     if X.shape[0] != Y.shape[0]:
         raise DataError(f"X has {X.shape[0]:,} rows and Y {Y.shape[0]:,}; they must be equal")
     if isinstance(target, (str, os.PathLike)):
-        with open(target, "wb") as stream:
-            _write_rows(stream, X, Y)
+        try:
+            with open(target, "wb") as stream:
+                _write_rows(stream, X, Y)
+        except OSError as error:
+            raise DataError(f"{name_of(target)} cannot be written ({error.strerror}). Check the path.") from error
     else:
         _write_rows(target, X, Y)
 
@@ -178,7 +183,7 @@ class _Base:
             ids -= 1
 
 
-def _rows_of(parser: Any, features: int | None, labels: int | None, base: _Base | None = None) -> Rows:
+def _rows_of(parser: Any, features: int | None, labels: int | None, base: _Base | None = None) -> LabelledRows:
     """The parser's arrays as matrices, without a copy of the large ones."""
     skipped = parser.bad_lines
     x_starts, x_ids, x_values, y_starts, y_ids, targets = parser.take()
@@ -187,7 +192,7 @@ def _rows_of(parser: Any, features: int | None, labels: int | None, base: _Base 
         if features is not None and len(x_ids) and x_ids.max() >= features:
             raise DataError(f"{base.name}: found feature {x_ids.max()}, wanted ids below features={features}")
     shape = len(x_starts) - 1
-    return Rows(
+    return LabelledRows(
         X=_csr(x_starts, x_ids, x_values, (shape, _count(features, x_ids))),
         Y=_csr(y_starts, y_ids, np.ones(len(y_ids), dtype=np.float32), (shape, _count(labels, y_ids))),
         targets=targets if len(targets) else None,
@@ -217,21 +222,24 @@ def _checked_count(name: str, count: Any) -> int:
     raise SettingsError(f"{name} is {count!r}; give a whole number from 0 to {_MOST_IDS - 1:,}, or None")
 
 
-def _load_npz(path: str | os.PathLike[str]) -> Any:
+def _load_matrix(path: str | os.PathLike[str]) -> Any:
+    name = name_of(as_path(path, "the file to read"))
+    with opened(path) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise DataError(f"{name} is not a regular file; expected a matrix in a .npz or .npy file.")
+        data = stream.read()
     try:
-        return sp.load_npz(Path(path))
-    except FileNotFoundError as error:
-        raise DataError(f"{name_of(path)}: there is no such file; check the path") from error
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        return read_npy(data) if data[:6] == NPY_MAGIC else read_npz_parts(data)
+    except Unreadable as error:
         raise DataError(
-            f"{name_of(path)}: is not a scipy sparse matrix ({error}); write it with scipy.sparse.save_npz"
-        ) from error
+            f"{name} holds no matrix: {error}. Write it with scipy.sparse.save_npz, or numpy.save for an array."
+        ) from None
 
 
-def _write_rows(stream: BinaryIO, X: Any, Y: Any, rows_a_block: int = 4096) -> None:
+def _write_rows(stream: BinaryIO, X: Any, Y: Any, rows_per_block: int = 4096) -> None:
     stream.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n".encode())
-    for first in range(0, X.shape[0], rows_a_block):
-        x, y = X[first : first + rows_a_block], Y[first : first + rows_a_block]
+    for first in range(0, X.shape[0], rows_per_block):
+        x, y = X[first : first + rows_per_block], Y[first : first + rows_per_block]
         starts = (x.indptr.astype(np.int64), y.indptr.astype(np.int64))
         ids = (x.indices.astype(np.int32), y.indices.astype(np.int32))
         stream.write(_core.print_rows(starts[0], ids[0], x.data, starts[1], ids[1]))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from beamwood.errors import DataError, SettingsError
+from beamwood.inputs.arguments import as_path
 from beamwood.inputs.records import read_records
 
 NAMES = ("library-subjects",)
@@ -36,7 +37,7 @@ def load(name: str, path: str | os.PathLike[str] | None = None) -> Dataset:
     """
     if name not in NAMES:
         raise SettingsError(f"there is no data set {name!r}; there is: {', '.join(NAMES)}")
-    folder = Path(path) if path is not None else _found(name)
+    folder = Path(as_path(path)) if path is not None else _found(name)
     train, test = (read_records(_file(folder, part)) for part in ("train", "test"))
     return Dataset(name, train.texts, train.labels, test.texts, test.labels)
 
@@ -63,6 +64,6 @@ def _candidates(name: str) -> Iterator[Path]:
 
 def _file(folder: Path, part: str) -> Path:
     file = folder / f"{part}.jsonl.gz"
-    if not file.is_file():
+    if not os.path.isfile(file):  # a name that no file can have is no file
         raise DataError(f"{file}: there is no such file; path must be the folder with train.jsonl.gz and test.jsonl.gz")
     return file

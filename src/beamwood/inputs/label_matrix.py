@@ -81,6 +81,8 @@ def _ids_of(rows: Any, what: str) -> Any:
     try:
         found = list(chain.from_iterable(rows))
         ids = np.array(found) if found else np.zeros(0, np.int64)
+        if bool in set(map(type, found)):  # numpy takes them for numbers
+            ids = np.empty(0, object)
     except (TypeError, ValueError, OverflowError):
         ids = np.empty(0, object)
     if ids.ndim == 1 and ids.dtype.kind in "iu":

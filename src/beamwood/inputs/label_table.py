@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,6 +28,9 @@ class LabelTable:
 
     def __post_init__(self) -> None:
         """Checks that keys are unique strings and that names fit them."""
+        for what, strings in (("keys", self.keys), ("names", self.names)):
+            if isinstance(strings, (str, bytes, dict, range)) or not isinstance(strings, Iterable):
+                raise DataError(f"{what} is a {type(strings).__name__}; expected a list of strings.")
         object.__setattr__(self, "keys", tuple(self.keys))
         object.__setattr__(self, "names", tuple(self.names) or self.keys)
         if len(self.names) != len(self.keys):
@@ -44,13 +47,8 @@ class LabelTable:
     def from_labels(labels: Iterable[Iterable[str]]) -> LabelTable:
         """The table of all labels seen in some rows, keys sorted."""
         seen: set[str] = set()
-        for number, row in enumerate(labels):
-            if isinstance(row, str):
-                raise DataError(f"the labels of row {number} are one string; give a list, like [{row!r:.40}]")
+        for row in as_label_keys(labels):
             seen.update(row)
-        odd = next((key for key in seen if not isinstance(key, str)), None)
-        if odd is not None:
-            raise DataError(f"label {odd!r:.40} is not a str; turn label keys into strings first")
         return LabelTable(tuple(sorted(seen)))
 
     @staticmethod
@@ -87,16 +85,16 @@ class LabelTable:
 
     def with_names(self, names: Mapping[str, str]) -> LabelTable:
         """The same labels, with names for the keys that are in the mapping."""
+        if not isinstance(names, Mapping):
+            raise DataError(f"names is a {type(names).__name__}; expected a mapping from label keys to names.")
         return LabelTable(self.keys, tuple(names.get(key, old) for key, old in zip(self.keys, self.names, strict=True)))
 
-    def matrix(self, labels: Sequence[Iterable[str]], unknown: Literal["error", "skip"] = "error") -> sp.csr_matrix:
+    def matrix(self, labels: Iterable[Iterable[str]], unknown: Literal["error", "skip"] = "error") -> sp.csr_matrix:
         """Rows x labels, csr float32 of ones. A label that is not in the table is an error, or left out."""
         if unknown not in ("error", "skip"):
             raise SettingsError(f'unknown is {unknown!r}; choose "error" or "skip"')
         ids, starts, known = [], [0], self._ids
-        for number, row in enumerate(labels):
-            if isinstance(row, str):
-                raise DataError(f"the labels of row {number} are one string; give a list, like [{row!r:.40}]")
+        for number, row in enumerate(as_label_keys(labels)):
             found = {known.get(key, -1): key for key in row}
             if -1 in found and unknown == "error":
                 raise DataError(
@@ -116,6 +114,28 @@ class LabelTable:
         )
         made.has_canonical_format = True
         return made
+
+
+def as_label_keys(labels: Any) -> list[list[str]]:
+    """A list of label keys per row: of any iterables, also those that can be read only once."""
+    if isinstance(labels, (str, bytes, Mapping)) or not isinstance(labels, Iterable) or hasattr(labels, "tocsr"):
+        raise DataError(f"labels is a {type(labels).__name__}; expected a list of label keys per row, like [['wool']].")
+    rows: list[list[str]] = []
+    for number, row in enumerate(labels):
+        if isinstance(row, str):
+            raise DataError(
+                f"the labels of row {number} are one string; expected a list of label keys. Give [{row!r:.40}]."
+            )
+        if isinstance(row, (bytes, Mapping)) or not isinstance(row, Iterable):
+            raise DataError(f"the labels of row {number} are a {type(row).__name__}; expected a list of label keys.")
+        rows.append(list(row))
+        for key in rows[-1]:
+            if not isinstance(key, str):
+                raise DataError(
+                    f"row {number} has the label {key!r:.40}, a {type(key).__name__}; expected strings. "
+                    "Turn label keys into strings first."
+                )
+    return rows
 
 
 def _first_repeated(keys: Iterable[str]) -> str:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood.errors import DataError
+from beamwood.inputs.arguments import plain_array
+from beamwood.inputs.npz import MatrixParts
 from beamwood.inputs.structure import as_real, check_real, valid_csr, valid_transposed
 
 Array = npt.NDArray[Any]
@@ -38,16 +40,17 @@ def as_csr(matrix: Any, columns: int | None, what: str, *, zeros: bool = True) -
 
     columns: how many there must be; None: any number. zeros=False leaves stored zeros out.
     """
-    csr = valid_csr(matrix if is_sparse(matrix) else _from_dense(matrix, what), what, np.dtype(np.float32))
-    return _canonical(csr, columns, what, zeros)
+    sparse = is_sparse(matrix) or isinstance(matrix, MatrixParts)
+    csr = valid_csr(matrix if sparse else _from_dense(matrix, what), what, np.dtype(np.float32))
+    return _canonical(csr, columns, what, zeros, False)
 
 
 def columns_as_csr(matrix: Any, what: str) -> Any:
     """The columns of a scipy matrix as the rows of a canonical CSR array; CSC shares its arrays."""
-    return _canonical(valid_transposed(matrix, what, np.dtype(np.float32)), None, what, True)
+    return _canonical(valid_transposed(matrix, what, np.dtype(np.float32)), None, what, True, True)
 
 
-def _canonical(csr: Any, columns: int | None, what: str, zeros: bool) -> Any:
+def _canonical(csr: Any, columns: int | None, what: str, zeros: bool, turned: bool) -> Any:
     if columns is not None and csr.shape[1] != columns:
         raise DataError(
             f"{what} has {csr.shape[1]:,} columns; expected {columns:,}, the features of the model. "
@@ -63,7 +66,7 @@ def _canonical(csr: Any, columns: int | None, what: str, zeros: bool) -> Any:
         csr.sum_duplicates()
         if not zeros:
             csr.eliminate_zeros()
-    check_finite(csr, what)
+    _check_finite(csr, what, turned)
     return csr
 
 
@@ -74,25 +77,23 @@ def check_dimensions(matrix: Any, what: str, advice: str) -> None:
         raise DataError(f"{what} has {found} dimension{'s' * (found != 1)}; expected 2. {advice}")
 
 
-def as_numbers(values: Any, count: int, what: str, per: str) -> Array:
-    """A list of real numbers as an array, one for each of something."""
-    try:
-        found = np.asarray(values)
-    except Exception:  # whatever a foreign object raises
-        found = np.empty(0, object)
-    if found.shape != (count,) or found.dtype.kind not in "buif":
-        shape = f"shape {found.shape} and dtype {found.dtype}"
-        raise DataError(f"{what} has {shape}; expected {count:,} real numbers. Give one per {per}.")
+def as_numbers(values: Any, count: int, what: str, per: str, whole: bool = False) -> Array:
+    """A list of real (or whole) numbers as an array, one for each of something."""
+    found = plain_array(values)
+    if found.shape != (count,) or found.dtype.kind not in ("iu" if whole else "buif"):
+        shape, kind = f"shape {found.shape} and dtype {found.dtype}", "whole" if whole else "real"
+        raise DataError(f"{what} has {shape}; expected {count:,} {kind} numbers. Give one per {per}.")
     return found
 
 
-def check_finite(csr: Any, what: str) -> None:
-    """No NaN, no infinity; names the first place."""
+def _check_finite(csr: Any, what: str, turned: bool) -> None:
+    """No NaN, no infinity; names the first place. turned: rows of the CSR are columns of what was given."""
     bad = np.flatnonzero(~np.isfinite(csr.data))
     if len(bad):
-        row = int(np.searchsorted(csr.indptr, bad[0], side="right")) - 1
+        row, column = int(np.searchsorted(csr.indptr, bad[0], side="right")) - 1, int(csr.indices[bad[0]])
+        row, column = (column, row) if turned else (row, column)
         raise DataError(
-            f"{what} has {csr.data[bad[0]]} in row {row}, column {csr.indices[bad[0]]}; expected finite numbers. "
+            f"{what} has {csr.data[bad[0]]} in row {row}, column {column}; expected finite numbers. "
             "Look for a division by zero or an overflow where it was made."
         )
 

@@ -12,10 +12,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from beamwood.errors import DataError, SettingsError
-from beamwood.inputs.sources import Source, format_of, name_of, opened
+from beamwood.inputs.sources import LONGEST_LINE, Source, bounded_lines, format_of, name_of, opened
 
 Record = tuple[str, list[str]]
-_LONGEST_CELL = 2**31 - 1
 _ROWS_A_BATCH = 4096
 
 
@@ -121,8 +120,10 @@ Found = Iterator[tuple[str, "dict[str, Any] | ValueError"]]
 
 
 def _jsonl(stream: BinaryIO, columns: _Columns, name: str) -> Found:
-    for number, line in enumerate(stream, start=1):
-        if line.strip():
+    for number, line in bounded_lines(stream):
+        if line is None:
+            yield f"line {number}", ValueError(f"found a line of more than {LONGEST_LINE:,} bytes, expected less")
+        elif line.strip():
             yield f"line {number}", _json_row(line, columns)
 
 
@@ -146,20 +147,27 @@ def _json_row(line: bytes, columns: _Columns) -> dict[str, Any] | ValueError:
 def _csv(delimiter: str) -> Callable[[BinaryIO, _Columns, str], Found]:
     def read(stream: BinaryIO, columns: _Columns, name: str) -> Found:
         # The limit is the process's; only ever raised, so that a long text is not an error.
-        csv.field_size_limit(max(_LONGEST_CELL, csv.field_size_limit()))
-        reader = csv.reader(_decoded(stream), delimiter=delimiter)
-        header = next(reader, None)
+        csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))
+        lines = _Decoded(stream, name)
+        reader = csv.reader(lines, delimiter=delimiter)
+        try:
+            header = next(reader, None)
+        except csv.Error as error:
+            raise DataError(
+                f"{name}, line 1: cannot be read as CSV ({error}); expected the names of the columns."
+            ) from error
         if header is None:
-            raise DataError(f"{name}: the file is empty; wanted a first row with the names of the columns")
+            raise DataError(f"{name}: the file is empty; expected a first row with the names of the columns.")
         _require(columns, header, name)
         while True:
             start = reader.line_num + 1
+            lines.taken = 0
             try:
                 row = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
-                yield f"line {start}", ValueError(f"found a row that cannot be read ({error}), wanted CSV")
+                yield f"line {start}", ValueError(f"found a row that cannot be read ({error}), expected CSV")
                 continue
             if row:
                 yield f"line {start}", _csv_row(row, header)
@@ -167,10 +175,27 @@ def _csv(delimiter: str) -> Callable[[BinaryIO, _Columns, str], Found]:
     return read
 
 
-def _decoded(stream: BinaryIO) -> Iterator[str]:
-    """Lines as str; bytes that are not UTF-8 become lone surrogates, which `_csv_row` finds."""
-    for number, line in enumerate(stream):
-        yield line.decode("utf-8-sig" if number == 0 else "utf-8", "surrogateescape")
+class _Decoded:
+    """Lines as str; bytes that are not UTF-8 become lone surrogates, which `_csv_row` finds.
+
+    taken: bytes since the row began. A quote that is never closed would make one row of the rest of the file.
+    """
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._lines, self._name, self.taken = bounded_lines(stream), name, 0
+
+    def __iter__(self) -> _Decoded:
+        return self
+
+    def __next__(self) -> str:
+        number, line = next(self._lines)
+        self.taken += len(line or b"")
+        if line is None or self.taken > LONGEST_LINE:
+            raise DataError(
+                f"{self._name}, line {number}: belongs to a row of more than {LONGEST_LINE:,} bytes; expected less. "
+                "Look for a quote that is not closed."
+            )
+        return line.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
 
 
 def _csv_row(row: list[str], header: list[str]) -> dict[str, Any] | ValueError:
@@ -196,8 +221,10 @@ def _parquet(stream: BinaryIO, columns: _Columns, name: str) -> Found:
             for row in batch.to_pylist():
                 number += 1
                 yield f"row {number}", row
-    except pa.ArrowException as error:
-        raise DataError(f"{name}: cannot be read as Parquet ({error}); write the file again") from error
+    except (pa.ArrowException, UnicodeDecodeError, OverflowError, OSError) as error:
+        raise DataError(
+            f"{name}: cannot be read as Parquet ({error!s:.200}); expected a valid file. Write it again."
+        ) from error
 
 
 def _can_seek(stream: BinaryIO) -> bool:

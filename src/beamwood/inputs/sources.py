@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from beamwood.errors import DataError, SettingsError
+from beamwood.inputs.arguments import as_path
 
 Source = str | os.PathLike[str] | BinaryIO
 BLOCK_BYTES = 1 << 20
+LONGEST_LINE = 1 << 26  # bytes of one text with its labels: a longer line was not meant as one
+_LONGEST_NAME = 300  # letters of a path that a message shows
 
 _FORMATS = {
     ".npz": "npz",
@@ -35,9 +38,10 @@ _FORMATS = {
 
 def name_of(source: Source) -> str:
     """What to call the source in a message."""
-    if isinstance(source, (str, os.PathLike)):
-        return "standard input" if source == "-" else os.fspath(source)
-    return str(getattr(source, "name", "the open file"))
+    if hasattr(source, "read"):
+        return str(getattr(source, "name", "the open file"))
+    path = as_path(source, "the file to read")
+    return "standard input" if path == "-" else path.encode("utf-8", "replace").decode()[:_LONGEST_NAME]
 
 
 def format_of(source: Source) -> str:
@@ -56,19 +60,32 @@ def opened(source: Source) -> Iterator[BinaryIO]:
     """The source as a stream of plain bytes. The caller's streams stay open; what breaks is a DataError."""
     name = name_of(source)
     try:
-        if not isinstance(source, (str, os.PathLike)):
+        if hasattr(source, "read"):
             yield _readable(source)
         elif source == "-":
             yield sys.stdin.buffer
         else:
-            with open(source, "rb") as raw, _decompressed(raw, Path(source)) as plain:
+            with _open(source) as raw, _decompressed(raw, Path(source)) as plain:
                 yield plain
     except FileNotFoundError as error:
         raise DataError(f"{name}: there is no such file; check the path") from error
+    except (UnicodeEncodeError, _NoName) as error:
+        raise DataError(f"{name!r}: cannot name a file ({error}). Give another path.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{name}: the compressed data is damaged or cut off ({error}); fetch the file again") from error
     except OSError as error:
         raise DataError(f"{name}: cannot be read ({error.strerror or error})") from error
+
+
+class _NoName(Exception):
+    """A path that no file can have."""
+
+
+def _open(path: str | os.PathLike[str]) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except ValueError as error:  # a zero byte, a lone surrogate
+        raise _NoName(str(error)) from None
 
 
 def blocks(stream: BinaryIO) -> Iterator[bytes]:
@@ -77,10 +94,28 @@ def blocks(stream: BinaryIO) -> Iterator[bytes]:
         yield block
 
 
+def bounded_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
+    """(number from 1, bytes) of each line; None for one that is too long, whose rest is read over."""
+    number = 0
+    while line := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) <= LONGEST_LINE:
+            yield number, line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(BLOCK_BYTES)
+        yield number, None
+
+
 def text_lines(source: Source) -> Iterator[tuple[int, str]]:
     """(number from 1, text without its line end) of each line; bytes that are not UTF-8 are an error."""
     with opened(source) as stream:
-        for number, line in enumerate(stream, start=1):
+        for number, line in bounded_lines(stream):
+            if line is None:
+                raise DataError(
+                    f"{name_of(source)}, line {number}: has more than {LONGEST_LINE:,} bytes; expected less. "
+                    "Check where its lines end."
+                )
             try:
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:

@@ -35,16 +35,16 @@ def valid_csr(matrix: Any, what: str, dtype: Any) -> Any:
     if convert is None:
         raise DataError(f"{what} is a {type(matrix).__name__}; expected one of {', '.join(_FORMATS)}. {_ADVICE}")
     _check_shape(matrix.shape, what)
-    check_real(matrix.dtype, what)
     return convert(matrix, what, dtype)
 
 
 def valid_transposed(matrix: Any, what: str, dtype: Any) -> Any:
     """The same of the matrix turned around: CSC, which holds columns as CSR holds rows, shares its arrays."""
     if getattr(matrix, "format", "") != "csc":
-        return valid_csr(matrix, what, dtype).T.tocsr()
+        csr = valid_csr(matrix, what, dtype)
+        check_believable(csr.shape[1], csr.nnz, what, "column")
+        return csr.T.tocsr()
     _check_shape(matrix.shape, what)
-    check_real(matrix.dtype, what)
     return _compressed(matrix, matrix.shape[::-1], what, dtype, "row")
 
 

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.inputs.arguments import as_texts
 from beamwood.inputs.arguments import workers as workers_of
 from beamwood.inputs.sklearn_text import read_blocks
 from beamwood.inputs.text_block import NORMS, TextBlock, is_int
@@ -43,6 +44,10 @@ class TextFeatures(TextBlock):
     def __post_init__(self) -> None:
         """Refuses a mixture of the two ways to describe blocks."""
         super().__post_init__()
+        if not isinstance(self.blocks, (list, tuple)):
+            raise SettingsError(
+                f"blocks is a {type(self.blocks).__name__}; expected a tuple: blocks=(TextBlock(…), …)."
+            )
         object.__setattr__(self, "blocks", tuple(self.blocks))
         if any(type(block) is not TextBlock for block in self.blocks):
             raise SettingsError("blocks holds something that is not a TextBlock; write blocks=(TextBlock(…), …)")
@@ -232,8 +237,8 @@ def _taken(
 
 def _parts(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
     """(number of the first text, lists of texts), so that an endless stream needs little memory."""
-    if isinstance(texts, (str, bytes)):
-        raise DataError("texts is one string; give a list of strings, like [text]")
+    if not isinstance(texts, Iterator):
+        texts = as_texts(texts)
     rest, first = iter(texts), 0
     while part := list(islice(rest, _TEXTS_A_CALL)):
         yield first, part

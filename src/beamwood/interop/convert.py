@@ -15,6 +15,7 @@ from beamwood.errors import FormatError, SettingsError
 from beamwood.interop import napkinxc, omikuji, parabel, pecos, pecos_text, tree_text
 from beamwood.interop.foreign import Imported, ImportedText
 from beamwood.model import Model
+from beamwood.storage.draft import checked_path
 
 MODELS: dict[str, ModuleType] = {
     "pecos": pecos,
@@ -34,12 +35,12 @@ _ADVICE = "Give the folder that the other program saved."
 
 def kind_of(source: Path) -> str:
     """What a folder holds, by the names of its files."""
-    if source.is_dir():
+    if os.path.isdir(source):  # False for a name that no folder can have
         for name, module in {**MODELS, **TEXTS}.items():
             if module.is_folder(source):
                 return name
         raise FormatError(f"{source}: none of {', '.join(KINDS)} looks like this folder. {_ADVICE}")
-    found = "a file" if source.exists() else "nothing there"
+    found = "a file" if os.path.exists(source) else "nothing there"
     raise FormatError(f"{source}: {found}, a folder is wanted. {_ADVICE}")
 
 
@@ -51,7 +52,7 @@ def read(source: str | os.PathLike[str], kind: str | None = None, features: int 
 
     kind: one of MODELS; None guesses. features: columns of X, for formats that do not say.
     """
-    folder = Path(source)
+    folder = checked_path(source)
     kind = kind or kind_of(folder)
     if kind in TEXTS:
         raise SettingsError(f"{folder} holds text features, not a model; read them with read_text (--text on a shell)")
@@ -65,7 +66,7 @@ def read(source: str | os.PathLike[str], kind: str | None = None, features: int 
 
 def read_text(source: str | os.PathLike[str], kind: str | None = None) -> ImportedText:
     """Text features that another program made: give them to model.with_text."""
-    folder = Path(source)
+    folder = checked_path(source)
     kind = kind or kind_of(folder)
     if kind not in TEXTS:
         raise SettingsError(f"{folder} does not hold text features; choose {', '.join(TEXTS)}")
@@ -80,18 +81,21 @@ def write(model: Model, target: str | os.PathLike[str], kind: str, *, force: boo
     """
     if kind not in WRITERS:
         raise SettingsError(f"models cannot be written as {kind!r}; choose {', '.join(WRITERS)}")
-    with _beside(Path(target), force) as draft:
+    with _beside(checked_path(target), force) as draft:
         return WRITERS[kind](model, draft, **how)
 
 
 @contextmanager
 def _beside(target: Path, force: bool) -> Iterator[Path]:
     """A place to write to that takes the target's when the block ends well, and vanishes when it does not."""
-    if target.exists() and not force:
+    if os.path.exists(target) and not force:
         raise SettingsError(f"{target} is there already; --force replaces it")
-    if not target.absolute().parent.is_dir():
+    if not os.path.isdir(target.absolute().parent):
         raise SettingsError(f"{target}: the folder {target.absolute().parent} does not exist; make it first")
-    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".draft", dir=target.absolute().parent))
+    try:
+        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".draft", dir=target.absolute().parent))
+    except OSError as error:
+        raise SettingsError(f"{target}: cannot be made ({error.strerror}). Give another name or folder.") from None
     try:
         yield draft / "new"
         if target.exists():

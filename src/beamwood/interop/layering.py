@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood.errors import DataError
+from beamwood.inputs.matrices import as_float32, as_numbers
 from beamwood.interop.foreign import MOST_LAYERS
 from beamwood.storage.layers import Layer
 
@@ -84,14 +85,13 @@ class _Nodes:
     """A tree node by node. Nodes that are added have no column: they are constant."""
 
     def __init__(self, parent: Any, weights: Any, label: Any, bias: Any) -> None:
-        self.parent: Ints = np.asarray(parent).astype(np.int64)
-        self.label: Ints = np.asarray(label).astype(np.int64)
         self.weights = sp.csc_array(weights)
         nodes = self.weights.shape[1]
-        self.bias: Floats = np.zeros(nodes, np.float32) if bias is None else np.asarray(bias, np.float32)
-        for name, array in (("parent", self.parent), ("label", self.label), ("bias", self.bias)):
-            if array.shape != (nodes,):
-                raise DataError(f"{name} has shape {array.shape}; one number for each of {nodes:,} columns is wanted.")
+        self.parent: Ints = as_numbers(parent, nodes, "parent", "node", whole=True).astype(np.int64)
+        self.label: Ints = as_numbers(label, nodes, "label", "node", whole=True).astype(np.int64)
+        self.bias: Floats = np.zeros(nodes, np.float32)
+        if bias is not None:
+            self.bias = as_float32(as_numbers(bias, nodes, "bias", "node"), "bias")
         self.column: Ints = np.arange(nodes)
 
     def add(self, parent: Ints, label: Ints, bias: float = np.inf) -> Ints:

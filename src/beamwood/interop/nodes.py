@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from beamwood.errors import DataError
+from beamwood.inputs.arguments import plain_array
 from beamwood.inputs.matrices import columns_as_csr, is_sparse
 from beamwood.interop.layering import layers_of_nodes
 from beamwood.model import Model
@@ -29,7 +30,7 @@ def from_nodes(
     if not is_sparse(weights) or weights.ndim != 2:
         raise DataError(f"weights is a {type(weights).__name__}; expected a scipy sparse matrix, features x nodes.")
     columns = columns_as_csr(weights, "weights").T
-    parents = np.asarray(parent)
+    parents = plain_array(parent)
     if parents.shape != (weights.shape[1],) or parents.dtype.kind not in "iu":
         raise DataError(f"parent has shape {parents.shape} and dtype {parents.dtype}; expected one integer per node.")
     if label is None:

@@ -17,6 +17,7 @@ from beamwood.errors import SettingsError
 from beamwood.interop.foreign import read_text, wrong
 from beamwood.interop.layering import depths_of, given_labels
 from beamwood.model import Model
+from beamwood.storage.draft import checked_path
 
 Ints = npt.NDArray[np.int64]
 
@@ -47,7 +48,7 @@ class TreeText:
 
 def read_tree(source: Path | str) -> TreeText:
     """The tree in a file."""
-    path = Path(source)
+    path = checked_path(source)
     first, *lines = read_text(path).split("\n")
     lines = [line for line in lines if line.strip()]
     head = _numbers(first, path, 1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from beamwood.errors import DataError
-from beamwood.inputs.arguments import cores
+from beamwood.inputs.arguments import cores, plain_array
 from beamwood.inputs.matrices import is_sparse
 from beamwood.inputs.text import FittedText
 from beamwood.storage.activations import Activation
@@ -34,6 +34,8 @@ class Assembly:
 
     def add(self, layers: Sequence[Layer]) -> None:
         """Builds the arrays of the next tree."""
+        if not isinstance(layers, (list, tuple)) or not all(isinstance(layer, Layer) for layer in layers):
+            raise DataError(f"layers is a {type(layers).__name__}; expected a list of beamwood.Layer.")
         if not layers:
             raise DataError("The list of layers is empty; expected at least one. Give the layers from the top down.")
         if not self.sizes:
@@ -125,6 +127,10 @@ def with_unit_rows(parts: ModelParts) -> ModelParts:
 
 def with_text(parts: ModelParts, text: FittedText) -> ModelParts:
     """The same, with the text features that its columns were made with."""
+    if not isinstance(text, FittedText):
+        raise DataError(
+            f"text is a {type(text).__name__}; expected a FittedText. Make one with TextFeatures().fit(texts)."
+        )
     if text.columns != parts.shape.features:
         raise DataError(
             f"The text features have {text.columns:,} columns; expected {parts.shape.features:,}, the model's "
@@ -137,7 +143,7 @@ def with_text(parts: ModelParts, text: FittedText) -> ModelParts:
 
 def with_rows_of_label(parts: ModelParts, counts: Any) -> ModelParts:
     """The same, with the number of training rows that have each label."""
-    counts = np.asarray(counts)
+    counts = plain_array(counts)
     if counts.shape != (parts.shape.labels,) or counts.dtype.kind not in "iu" or counts.min(initial=0) < 0:
         raise DataError(
             f"counts has shape {counts.shape} and dtype {counts.dtype}; expected {parts.shape.labels:,} whole numbers "

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.errors import DataError, FormatError
+from beamwood.inputs.arguments import plain_array
 from beamwood.inputs.matrices import as_float32, columns_as_csr, is_sparse
 from beamwood.storage.layers import Layer
 
@@ -101,7 +102,7 @@ def checked_columns(layer: Layer, features: int, what: str) -> Any:
 
 def checked_parents(layer: Layer, nodes: int, nodes_above: int, what: str) -> Array:
     """The parent of each node, inside the layer above."""
-    parent = np.asarray(layer.parent)
+    parent = plain_array(layer.parent)
     if parent.shape != (nodes,) or parent.dtype.kind not in "iu":
         raise DataError(
             f"The parents of {what} have shape {parent.shape} and dtype {parent.dtype}; expected {nodes:,} integers, "
@@ -123,7 +124,7 @@ def checked_labels(layer: Layer, nodes: int, last: bool, what: str) -> Array:
     """The label of each node, -1 for inner ones."""
     if layer.label is None:
         return np.arange(nodes) if last else np.full(nodes, -1, np.int64)
-    label = np.asarray(layer.label)
+    label = plain_array(layer.label)
     if label.shape != (nodes,) or label.dtype.kind not in "iu":
         raise DataError(
             f"The labels of {what} have shape {label.shape} and dtype {label.dtype}; expected {nodes:,} integers, one "
@@ -227,7 +228,7 @@ def node_arrays(layer: Layer, label: Array, order: Array, nodes: int, what: str)
     """Biases, labels and, when nodes had to move, where they came from: one entry per node, in tree order."""
     arrays: Sections = {}
     if layer.bias is not None:
-        bias = as_float32(np.asarray(layer.bias), f"The bias of {what}")
+        bias = as_float32(plain_array(layer.bias), f"The bias of {what}")
         if bias.shape != (nodes,):
             raise DataError(f"The bias of {what} has shape {bias.shape}; expected {nodes:,} numbers, one per node.")
         if np.isnan(bias).any():

@@ -56,9 +56,10 @@ def compressed(
     if weights not in WEIGHTS:
         raise SettingsError(f"weights={weights!r} is not known. Use {', '.join(map(repr, WEIGHTS))}.")
     top = None if top is None else positive(top, "top")
-    if threshold is not None and not 0 <= threshold < np.inf:
+    real = isinstance(threshold, (int, float, np.integer, np.floating)) and not isinstance(threshold, bool)
+    if threshold is not None and not (real and 0 <= threshold < np.inf):
         raise SettingsError(
-            f"threshold={threshold!r} is not a size. Give a number from 0 on: smaller weights are dropped."
+            f"threshold is {threshold!r:.80}; expected a number from 0 on. Weights of a smaller size are dropped."
         )
     shape = parts.shape
     if shape.weights != "f32":

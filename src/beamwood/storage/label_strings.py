@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ class LabelStrings:
 
     def find(self, key: str) -> int | None:
         """The label with this key, or None."""
+        if not isinstance(key, str):
+            raise DataError(f"key is a {type(key).__name__}; expected a string. For a label's number use key(label).")
         if self._keys is not None:
             return self._keys.find(key)
         return int(key) if key.isascii() and key.isdecimal() and int(key) < self._labels else None
@@ -53,9 +56,13 @@ class LabelStrings:
 
     def checked(self, label: int) -> int:
         """The number of a label that exists."""
-        if not 0 <= label < self._labels:
+        try:
+            number = operator.index(label)
+        except TypeError:
+            raise DataError(f"label is a {type(label).__name__}; expected the number of a label, or its key.") from None
+        if not 0 <= number < self._labels:
             raise DataError(
                 f"Label {label} does not exist; expected a number from 0 to {self._labels - 1:,}. The model has "
                 f"{self._labels:,} labels."
             )
-        return int(label)
+        return number

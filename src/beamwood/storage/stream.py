@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from beamwood import _core
 from beamwood.errors import DataError, SettingsError
-from beamwood.inputs.arguments import cores
+from beamwood.inputs.arguments import cores, plain_array
 from beamwood.storage import store
 from beamwood.storage.activations import Activation
 from beamwood.storage.build import WEIGHTS, TreeSize, bundles, layer_name
@@ -90,7 +90,9 @@ def write_model(
 
 def _checked_starts(child_starts: Sequence[Array]) -> list[Array]:
     """Offsets that make a tree."""
-    starts = [np.asarray(start) for start in child_starts]
+    if not isinstance(child_starts, (list, tuple)):
+        raise DataError(f"child_starts is a {type(child_starts).__name__}; expected a list with an array per layer.")
+    starts = [plain_array(start) for start in child_starts]
     parents = 1
     for depth, start in enumerate(starts):
         if start.ndim != 1 or start.dtype.kind not in "iu" or len(start) != parents + 1:
@@ -170,7 +172,10 @@ class _Builder:
 
     def _columns(self, depth: int, a: int, b: int) -> tuple[Array, Array, Array, Array]:
         """The weights of nodes a to b of a layer, checked, and their order."""
-        start, feature, weight = self.columns(depth, a, b)
+        found = self.columns(depth, a, b)
+        if not isinstance(found, tuple) or not all(isinstance(one, np.ndarray) and one.ndim == 1 for one in found):
+            raise DataError(f"columns({depth}, {a}, {b}) is a {type(found).__name__}; expected a tuple of CSC arrays.")
+        start, feature, weight = found
         what = f"The columns of nodes {a:,} to {b:,} of layer {depth}"
         fit = len(start) == b - a + 1 and len(feature) == len(weight) == start[-1] and start[0] == 0
         if not fit or (np.diff(start) < 0).any():

@@ -101,6 +101,8 @@ def not_utf8(text: object, what: str) -> str:
 def string_sections(names: Sequence[str] | None, keys: Sequence[str] | None, labels: int) -> dict[str, Array]:
     """The tables of keys and names; names that are the keys are stored once."""
     for what, strings in (("names", names), ("keys", keys)):
+        if strings is not None and (isinstance(strings, str) or not isinstance(strings, (Sequence, np.ndarray))):
+            raise DataError(f"{what} is a {type(strings).__name__}; expected a list of {labels:,} strings.")
         if strings is not None and len(strings) != labels:
             raise DataError(f"There are {len(strings):,} {what}; expected {labels:,}, one for each label.")
     if keys is None:

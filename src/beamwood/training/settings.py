@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from beamwood.errors import SettingsError
+from beamwood.inputs.arguments import plain_array
 
 TREES = ("balanced", "unbalanced", "random", "huffman")
 LOSSES = ("squared-hinge", "hinge", "logistic")
@@ -74,7 +75,7 @@ class Settings:
             object.__setattr__(self, name, _whole(name, getattr(self, name), least))
         for name, (bound, open_end) in _REAL_NUMBERS.items():
             object.__setattr__(self, name, _real(name, getattr(self, name), bound, open_end))
-        if self.C != "auto":
+        if not isinstance(self.C, str) or self.C != "auto":
             object.__setattr__(self, "C", _real("C", self.C, 0.0, True, ', or "auto"'))
         object.__setattr__(self, "tree", _tree(self.tree))
         object.__setattr__(self, "unit_rows", _yes_or_no("unit_rows", self.unit_rows))
@@ -170,7 +171,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
 
 def _one_of(name: str, value: object, wanted: tuple[str, ...]) -> None:
-    if value in wanted:
+    if isinstance(value, str) and value in wanted:
         return
     close = difflib.get_close_matches(str(value), wanted, n=1, cutoff=0.5)
     hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -202,10 +203,7 @@ def _tree(value: object) -> str | tuple[int, ...]:
     if isinstance(value, str):
         _one_of("tree", value, (*TREES, "given"))
         return value
-    try:
-        parents = np.asarray(value)
-    except ValueError:
-        parents = np.empty(0, dtype=object)
+    parents = plain_array(value)
     if parents.ndim == 1 and parents.size and np.issubdtype(parents.dtype, np.integer):
         return tuple(int(p) for p in parents)
     raise SettingsError(

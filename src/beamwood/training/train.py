@@ -10,8 +10,8 @@ import numpy as np
 
 from beamwood._version import __version__
 from beamwood.errors import DataError, SettingsError, warn
-from beamwood.inputs.arguments import workers
-from beamwood.inputs.label_table import LabelTable
+from beamwood.inputs.arguments import as_texts, workers
+from beamwood.inputs.label_table import LabelTable, as_label_keys
 from beamwood.inputs.text import FittedText, TextFeatures
 from beamwood.model import Model
 from beamwood.storage.activations import Activation
@@ -97,6 +97,9 @@ def train_text(
     text:   how texts become features; None: single words, weighed by TF-IDF.
     names:  what people read for a key, where that is not the key itself.
     """
+    texts, labels = as_texts(texts), as_label_keys(labels)
+    if text is not None and not isinstance(text, TextFeatures):
+        raise SettingsError(f"text is a {type(text).__name__}; expected TextFeatures(…), or None.")
     if len(texts) != len(labels):
         raise DataError(f"there are {len(texts):,} texts and {len(labels):,} lists of labels; give one list a text")
     more = {name: settings.pop(name) for name in _ROWS_AND_LABELS if name in settings}
@@ -105,7 +108,7 @@ def train_text(
         settings.setdefault("vectors", "pifa+features")
     how = _How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), limit)
     table = LabelTable.from_labels(labels)
-    if names:
+    if names is not None:
         table = table.with_names(names)
     watch = Stopwatch(progress_for(progress))
     with watch.stage("text features", len(texts)) as update:
@@ -113,14 +116,12 @@ def train_text(
         X = fitted.transform(_told(texts, update, 0.5), threads=threads)
     problem = checked_problem(X, table.matrix(labels), **more)
     return _trained(
-        problem, how, watch, string_sections(table.names if names else None, table.keys, problem.labels), fitted
+        problem, how, watch, string_sections(None if names is None else table.names, table.keys, problem.labels), fitted
     )
 
 
 def _told(texts: Sequence[str], update: Update, begin: float) -> Iterator[str]:
     """The texts one by one, telling how far it is: each of two passes is half of the way."""
-    if isinstance(texts, (str, bytes)):
-        raise DataError("texts is one string; give a list of strings, like [text]")
     for number, text in enumerate(texts):
         if number % _TOLD == 0:
             update(begin + 0.5 * number / len(texts))

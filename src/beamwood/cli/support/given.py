@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import typer
 
 from beamwood.errors import DataError, SettingsError
-from beamwood.inputs.data import Rows, read_matrix, read_npz, read_svmlight, read_xmc
+from beamwood.inputs.data import LabelledRows, read_matrix, read_npz, read_svmlight, read_xmc
 from beamwood.inputs.records import Record, Records, iter_records
 from beamwood.inputs.sources import format_of, name_of, text_lines
 
@@ -106,7 +106,7 @@ class Given:
             raise DataError(f"{self.name}: there are no rows; give at least one with a text and labels")
         return Records([text for text, _ in rows], [keys for _, keys in rows], self.skipped)
 
-    def rows(self, features: int | None = None, labels: int | None = None, with_labels: bool = True) -> Rows:
+    def rows(self, features: int | None = None, labels: int | None = None, with_labels: bool = True) -> LabelledRows:
         """X and Y of a numeric file; features and labels: how many the model has, for formats that do not say."""
         if self.kind == "npz":
             return self._npz(with_labels)
@@ -118,14 +118,14 @@ class Given:
         self.skipped = found.skipped
         return found
 
-    def _npz(self, with_labels: bool) -> Rows:
+    def _npz(self, with_labels: bool) -> LabelledRows:
         assert self.x is not None
         if self.y is not None:
             return read_npz(self.x, self.y)
         if with_labels:
             raise typer.BadParameter("--x without --y: the labels are wanted too, give --y Y.npz")
         X = read_matrix(self.x)
-        return Rows(X=X, Y=X[:, :0])
+        return LabelledRows(X=X, Y=X[:, :0])
 
     def _count_bad(self, message: str) -> None:
         self.skipped += 1

@@ -1,0 +1,360 @@
+"""surface.py — every public function with the arguments people get wrong in, what each damaged value led to out.
+
+`ROOMS` says which arguments of a public function take what kind of value; `tests/attacks/test_surface.py` compares it
+with what is public. As a program it is the child that tries them: a line before each call, a line after it, so that
+whoever reads them knows which call a crash was in. Its address space is bounded: a call that takes far more memory than
+the small values here warrant ends in a MemoryError.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import resource
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from support import damaged
+from support.damaged import ROWS, plain
+
+import beamwood as bw
+from beamwood import interop
+from beamwood.inputs import data
+from beamwood.sklearn import XMRClassifier
+
+FEATURES, LABELS = 8, 4
+SPARE_MEMORY = 768 << 20  # beyond what the child has when it starts
+LONGEST_CALL = 60  # seconds; no call here takes one
+_NO_TARGETS = ("None", "an object", "a name with a zero byte", "a name of 300 letters", "a folder", "below a file")
+TEXTS = ["red wool socks", "blue cotton hat", "red wool hat", "green socks", "blue wool", "cotton socks"]
+KEYS = [["socks", "wool"], ["hat"], ["hat", "wool"], ["socks"], ["wool"], ["socks"]]
+
+Values = dict[str, damaged.Make]
+Call = Callable[[Any], object]
+Room = dict[str, list[tuple[Values, Call]]]  # the values tried on each argument of a public function
+
+
+@cache
+def numbers() -> bw.Model:
+    """A model of FEATURES features and LABELS labels."""
+    return bw.train(plain(FEATURES), plain(LABELS), "fast", progress=False, threads=1)
+
+
+@cache
+def words() -> bw.Model:
+    """A model that knows texts."""
+    return bw.train_text(TEXTS, KEYS, preset="fast", progress=False, threads=1)
+
+
+@cache
+def classifier() -> Any:
+    return XMRClassifier("fast", n_jobs=1).fit(plain(FEATURES), np.arange(ROWS) % 3)
+
+
+def trained(X: Any = ..., Y: Any = ..., **more: Any) -> bw.Model:
+    X = plain(FEATURES) if X is ... else X
+    Y = plain(LABELS) if Y is ... else Y
+    return bw.train(X, Y, "fast", progress=False, threads=1, **more)
+
+
+def told(texts: Any = TEXTS, labels: Any = KEYS, **more: Any) -> bw.Model:
+    return bw.train_text(texts, labels, preset="fast", progress=False, threads=1, **more)
+
+
+def layered(weights: Any = ..., parent: Any = None, label: Any = None, bias: Any = None) -> bw.Model:
+    """One layer; the damaged matrices have LABELS columns and ROWS rows, so these are its features."""
+    weights = plain(LABELS) if weights is ... else weights
+    return bw.Model.from_layers([bw.Layer(weights, np.zeros(LABELS, int) if parent is None else parent, bias, label)])
+
+
+def ranked(P: Any = ..., Y: Any = ..., **more: Any) -> bw.Metrics:
+    return bw.evaluate(plain(LABELS) if P is ... else P, plain(LABELS) if Y is ... else Y, **more)
+
+
+def matrices(columns: int) -> Values:
+    return {**damaged.sparse(columns), **{f"dense {name}": make for name, make in damaged.dense(columns).items()}}
+
+
+def scores(columns: int) -> Values:
+    """Matrices of scores: NaN and infinity are scores like any other."""
+    allowed = ("NaN", "infinity", "minus infinity", "beyond", "list of NaN", "2^31", "2^40 col")
+    return {f"odd: {n}" if any(w in n for w in allowed) else n: m for n, m in matrices(columns).items()}
+
+
+def labels(columns: int) -> Values:
+    """Matrices of labels, in whose place lists of ids may stand."""
+    lists = ("dense lists", "dense ragged", "dense odd")
+    own = {f"odd: {n}" if n.startswith(lists) else n: m for n, m in matrices(columns).items()}
+    return {**own, **{f"ids: {name}": make for name, make in damaged.label_ids().items()}}
+
+
+def odd(values: Values) -> Values:
+    """Values of which a function may take some."""
+    return {f"odd: {name}": make for name, make in values.items()}
+
+
+def optional(values: Values) -> Values:
+    """The same where None means that nothing was given."""
+    return {f"odd: {name}" if name == "dense None" else name: make for name, make in values.items()}
+
+
+def anything() -> Values:
+    """For an argument of any other kind."""
+    return odd({**damaged.dense(LABELS), **damaged.label_keys()})
+
+
+def one_text() -> Values:
+    values = {name: make for name, make in damaged.dense(3).items() if name not in ("a text",)}
+    return {**values, "odd: a lone surrogate": lambda: "\ud800", "odd: a zero byte": lambda: "a\0b"}
+
+
+def files(folder: Path) -> Values:
+    return damaged.paths(folder)
+
+
+def queries_room(folder: Path) -> Room:
+    """What is tried on queries."""
+    X = matrices(FEATURES)
+    model = numbers
+    text = words
+    return {
+        "Model.topk": [
+            (X, lambda v: model().topk(v, k=2)),
+            (anything(), lambda v: model().topk(plain(FEATURES), k=v)),
+        ],
+        "Model.predict": [(X, lambda v: model().predict(v, k=2))],
+        "Model.explain": [
+            (X, lambda v: model().explain(v, 0)),
+            (anything(), lambda v: text().explain("red wool", v)),
+        ],
+        "Model.using": [
+            (anything(), lambda v: model().using(matcher=v)),
+            (anything(), lambda v: model().using(layout=v)),
+        ],
+        "Model.search": [
+            (one_text(), lambda v: text().search(v)),
+            (anything(), lambda v: text().search("a", min_score=v)),
+        ],
+        "Model.search_json": [(one_text(), lambda v: text().search_json(v))],
+        "Model.search_many": [(damaged.texts(), lambda v: text().search_many(v))],
+        "Model.filter": [
+            (anything(), lambda v: text().filter(allow=v)),
+            (anything(), lambda v: text().filter(deny=v)),
+            (odd(damaged.sparse(LABELS)), lambda v: text().filter(allow=v)),
+        ],
+        "Model.key": [(anything(), lambda v: text().key(v))],
+        "Model.name": [(anything(), lambda v: text().name(v))],
+        "Model.label_of": [(anything(), lambda v: text().label_of(v)), (anything(), lambda v: model().label_of(v))],
+        "Model.words": [
+            (anything(), lambda v: model().words(v, 0, 0)),
+            (anything(), lambda v: model().words(0, 0, 0, n=v)),
+        ],
+        "Model.layers": [(anything(), lambda v: model().layers(v))],
+    }
+
+
+def training_room(folder: Path) -> Room:
+    """What is tried on training."""
+    X = matrices(FEATURES)
+    Y = labels(LABELS)
+    Z = matrices(LABELS)
+    text = words
+    return {
+        "train": [
+            (X, trained),
+            (Y, lambda v: trained(Y=v)),
+            (Y, lambda v: trained(negatives="user", negatives_matrix=v)),
+            (optional(Z), lambda v: trained(Y=np.eye(ROWS), label_features=v)),
+            (anything(), lambda v: trained(row_weights=v)),
+            (anything(), lambda v: trained(names=v)),
+            (anything(), lambda v: trained(keys=v)),
+        ],
+        "train_text": [
+            (damaged.texts(), told),
+            (damaged.label_keys(), lambda v: told(labels=v)),
+            (anything(), lambda v: told(names=v)),
+            (anything(), lambda v: told(text=v)),
+        ],
+        "Settings": [(anything(), lambda v: bw.Settings(tree=v)), (anything(), lambda v: bw.Settings(C=v))],
+        "TextBlock": [(anything(), lambda v: bw.TextBlock(ngram_range=v))],
+        "TextFeatures": [
+            (anything(), lambda v: bw.TextFeatures(blocks=v)),
+            (damaged.texts(), lambda v: bw.TextFeatures().fit(v)),
+            (anything(), bw.TextFeatures.from_sklearn),
+        ],
+        "FittedText": [(damaged.texts(), text().text.transform)],  # type: ignore[union-attr]
+    }
+
+
+def measures_room(folder: Path) -> Room:
+    """What is tried on measures."""
+    X = matrices(FEATURES)
+    Y = labels(LABELS)
+    Z = matrices(LABELS)
+    return {
+        "evaluate": [
+            (scores(LABELS), ranked),
+            (Y, lambda v: ranked(Y=v)),
+            (optional(Y), lambda v: ranked(train_labels=v)),
+            (Z, lambda v: ranked((v, np.zeros((ROWS, 1))))),
+            (scores(LABELS), lambda v: ranked((np.zeros((ROWS, LABELS), int), v))),
+            (anything(), lambda v: ranked(at=v)),
+            ({"odd: a deep rank": lambda: (10**9,)}, lambda v: ranked(at=v)),
+        ],
+        "Model.compress": [
+            (Y, lambda v: numbers().compress(measure=(plain(FEATURES), v))),
+            (X, lambda v: numbers().compress(measure=(v, plain(LABELS)))),
+            (anything(), lambda v: numbers().compress(top=v)),
+            (anything(), lambda v: numbers().compress(threshold=v)),
+        ],
+        "XMRClassifier.fit": [
+            (X, lambda v: XMRClassifier("fast", n_jobs=1).fit(v, np.arange(ROWS) % 3)),
+            (
+                odd(Y),
+                lambda v: XMRClassifier("fast", n_jobs=1).fit(plain(FEATURES), v),
+            ),
+        ],
+        "XMRClassifier.predict": [(X, lambda v: classifier().predict(v))],
+        "XMRClassifier.predict_proba": [(X, lambda v: classifier().predict_proba(v))],
+        "XMRClassifier.decision_top": [(X, lambda v: classifier().decision_top(v))],
+        "XMRClassifier.score": [(X, lambda v: classifier().score(v, np.arange(ROWS) % 3))],
+    }
+
+
+def models_room(folder: Path) -> Room:
+    """What is tried on models."""
+    return {
+        "Model.from_layers": [
+            (damaged.sparse(LABELS), layered),
+            (anything(), layered),
+            (anything(), lambda v: layered(parent=v)),
+            (anything(), lambda v: layered(label=v)),
+            (anything(), lambda v: layered(bias=v)),
+            (anything(), bw.Model.from_layers),
+        ],
+        "Model.from_trees": [(anything(), bw.Model.from_trees)],
+        "Model.with_names": [
+            (anything(), lambda v: numbers().with_names(v)),
+            (anything(), lambda v: numbers().with_names(keys=v)),
+        ],
+        "Model.with_text": [(anything(), lambda v: numbers().with_text(v))],
+        "Model.with_rows_of_label": [(anything(), lambda v: numbers().with_rows_of_label(v))],
+        "interop.from_nodes": [
+            (damaged.sparse(LABELS), lambda v: interop.from_nodes([-1] * LABELS, v)),
+            (anything(), lambda v: interop.from_nodes([-1] * LABELS, v)),
+            (anything(), lambda v: interop.from_nodes(v, plain(LABELS, "csc"))),
+            (anything(), lambda v: interop.from_nodes([-1] * LABELS, plain(LABELS, "csc"), label=v)),
+            (anything(), lambda v: interop.from_nodes([-1] * LABELS, plain(LABELS, "csc"), bias=v)),
+        ],
+        "interop.from_libmultilabel": [(anything(), interop.from_libmultilabel)],
+        "interop.tree_of": [(anything(), lambda v: interop.tree_of(numbers(), v))],
+        "stream.write_model": [
+            (anything(), lambda v: bw.stream.write_model(folder / "s.bw", v, lambda *_: None, features=3)),  # type: ignore[arg-type, return-value]
+            (
+                anything(),
+                lambda v: bw.stream.write_model(folder / "s.bw", [np.array([0, 2])], lambda *_: v, features=3),
+            ),
+        ],
+    }
+
+
+def files_room(folder: Path) -> Room:
+    """What is tried on files."""
+    X = matrices(FEATURES)
+    Z = matrices(LABELS)
+    read = files(folder)
+    targets = {name: make for name, make in read.items() if name in _NO_TARGETS}
+    odd_text = odd(damaged.texts())
+    return {
+        "load": [(read, bw.load)],
+        "datasets.load": [(read, lambda v: bw.datasets.load("library-subjects", 7 if v is None else v))],
+        "data.read_matrix": [(read, data.read_matrix)],
+        "data.read_npz": [(read, lambda v: data.read_npz(v, v))],
+        "data.read_xmc": [(read, data.read_xmc)],
+        "data.read_svmlight": [(odd(read), data.read_svmlight)],
+        "data.read_records": [(odd(read), lambda v: data.read_records(v, format="jsonl"))],
+        "data.iter_records": [
+            (odd(read), lambda v, f=form: list(data.iter_records(v, format=f)))  # type: ignore[misc]
+            for form in ("csv", "tsv", "parquet", "jsonl")
+        ],
+        "data.format_of": [(odd(read), data.format_of)],
+        "data.write_xmc": [
+            (X, lambda v: data.write_xmc(folder / "x.txt", v, plain(LABELS))),
+            (Z, lambda v: data.write_xmc(folder / "x.txt", plain(FEATURES), v)),
+        ],
+        "data.LabelTable": [
+            (anything(), data.LabelTable),
+            (
+                {n: m for n, m in damaged.label_keys().items() if n != "too few"},
+                data.LabelTable.from_labels,
+            ),
+            (odd_text, lambda v: data.LabelTable(("a", "b")).with_names(v)),
+            (odd(read), data.LabelTable.from_file),
+        ],
+        "Model.save": [(targets, lambda v: numbers().save(v))],
+        "interop.read": [(read, interop.read)],
+        "interop.read_text": [(read, interop.read_text)],
+        "interop.read_tree": [(read, interop.read_tree)],
+        "interop.write": [(targets, lambda v: interop.write(numbers(), v, "pecos"))],
+    }
+
+
+ROOMS: dict[str, Callable[[Path], Room]] = {
+    "queries": queries_room,
+    "training": training_room,
+    "measures": measures_room,
+    "models": models_room,
+    "files": files_room,
+}
+
+
+def calls(room: str, folder: Path) -> Iterator[tuple[str, damaged.Make, Call]]:
+    """(name, value, call) of everything that is tried in a room."""
+    for function, arguments in ROOMS[room](folder).items():
+        for number, (values, call) in enumerate(arguments):
+            for name, make in values.items():
+                yield f"{function} [{number}] {name}", make, call
+
+
+def outcome(name: str, make: damaged.Make, call: Call) -> str:
+    """What a call led to: "taken", "refused", or what is wrong with that."""
+    may_pass = "odd: " in name
+    sklearn = name.startswith("XMRClassifier")  # it checks values in its own words, and takes texts of numbers
+    may_pass = may_pass or (sklearn and "dense" in name)
+    try:
+        call(make())
+    except bw.BeamwoodError as error:
+        return "refused" if str(error).strip() else "refused without a word"
+    except (ValueError, TypeError) as error:
+        return "refused" if sklearn else f"{type(error).__name__}: {error!s:.200}"
+    except (ZeroDivisionError, OverflowError) as error:  # of the value itself, before anybody can look at it
+        return "refused" if sklearn else f"{type(error).__name__}: {error!s:.200}"
+    except BaseException as error:
+        return f"{type(error).__name__}: {error!s:.200}"
+    return "taken" if may_pass else "taken without a word"
+
+
+def main(room: str, first: int) -> None:
+    """Tries what a room has from the first-th call on."""
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        numbers(), words(), classifier()
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + SPARE_MEMORY, resource.RLIM_INFINITY))
+        for number, (name, make, call) in enumerate(calls(room, Path(folder))):
+            if number < first:
+                continue
+            print(json.dumps([number, name]), flush=True)
+            faulthandler.dump_traceback_later(LONGEST_CALL, exit=True)
+            print(json.dumps(outcome(name, make, call)), flush=True)
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
