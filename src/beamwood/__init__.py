@@ -8,7 +8,7 @@ from beamwood.explain import Explanation
 from beamwood.filters import Filter
 from beamwood.hits import Hit, Hits
 from beamwood.inputs import datasets
-from beamwood.inputs.data import Rows, read_npz, read_svmlight, read_xmc, write_xmc
+from beamwood.inputs.data import LabelledRows, read_npz, read_svmlight, read_xmc, write_xmc
 from beamwood.inputs.label_table import LabelTable
 from beamwood.inputs.records import Records, iter_records, read_records
 from beamwood.inputs.text import FittedText, TextFeatures
@@ -37,13 +37,13 @@ __all__ = [
     "Hit",
     "Hits",
     "LabelTable",
+    "LabelledRows",
     "Layer",
     "LayerChoice",
     "Metrics",
     "Model",
     "Records",
     "Report",
-    "Rows",
     "ServerError",
     "Settings",
     "SettingsError",

@@ -181,6 +181,7 @@ def training_room(folder: Path) -> Room:
             (anything(), lambda v: told(names=v)),
             (anything(), lambda v: told(text=v)),
         ],
+        "Activation": [(anything(), bw.Activation.parse), (anything(), lambda v: bw.Activation.parse("sigmoid", v))],
         "Settings": [(anything(), lambda v: bw.Settings(tree=v)), (anything(), lambda v: bw.Settings(C=v))],
         "TextBlock": [(anything(), lambda v: bw.TextBlock(ngram_range=v))],
         "TextFeatures": [

@@ -22,8 +22,18 @@ from beamwood.sklearn import XMRClassifier
 
 # Public, but nothing is handed in that could be damaged: results, errors, facts; or tried elsewhere.
 NOTHING_TO_DAMAGE = {
-    *("BeamwoodError", "DataError", "FormatError", "ServerError", "SettingsError", "__version__"),
-    *("Explanation", "Filter", "Hit", "Hits", "LayerChoice", "Metrics", "Report", "Stats"),  # what calls return
+    *("BeamwoodError", "BeamwoodWarning", "DataError", "FormatError", "ServerError", "SettingsError", "__version__"),
+    *(
+        "Compression",
+        "Explanation",
+        "Filter",
+        "Hit",
+        "Hits",
+        "LayerChoice",
+        "Metrics",
+        "Report",
+        "Stats",
+    ),  # what calls return
     "Client",  # what it sends is judged by the server: tests/server
     "Layer",  # judged by from_layers
     "Model",  # its methods
@@ -46,7 +56,7 @@ NOTHING_TO_DAMAGE = {
 
 def public() -> set[str]:
     """The names of all that users may call."""
-    names = set(bw.__all__) - {"datasets", "stream"}
+    names = set(bw.__all__) - {"datasets", "stream", *data.__all__}  # the readers are named by their module
     names |= {f"Model.{name}" for name, found in inspect.getmembers(bw.Model) if callable(found)}
     names |= {f"XMRClassifier.{name}" for name, found in inspect.getmembers(XMRClassifier) if callable(found)}
     names |= {f"data.{name}" for name in data.__all__} | {f"interop.{name}" for name in interop.__all__}
