@@ -11,6 +11,7 @@ import numpy.typing as npt
 from beamwood import _core
 from beamwood.errors import SettingsError
 
+NAME = re.compile(r"(identity|(?:log-)?sigmoid)|((?:log-)?hinge)-([1-9]\d?)")  # the one grammar of activations
 _KINDS = {"identity": 0, "sigmoid": 1, "hinge": 2, "log-sigmoid": 3, "log-hinge": 4}
 _PATHS = {"last": 0, "product": 1, "sum": 2, "log-exp": 3}
 _PATHS_OF = {
@@ -36,14 +37,14 @@ class Activation:
     @classmethod
     def parse(cls, name: str, path: str | None = None, discount: float = 1.0) -> Activation:
         """Reads "sigmoid", "hinge-3", "log-sigmoid", "log-hinge-2" or "identity"; path None takes its usual one."""
-        found = re.fullmatch(r"(identity|(?:log-)?sigmoid|(?:log-)?hinge(?=-))(?:-([1-9]\d?))?", str(name))
-        if not found or ("hinge" in found[1]) != (found[2] is not None):
+        found = NAME.fullmatch(str(name))
+        if not found:
             raise SettingsError(
                 f"activation {name!r} is not known. Use identity, sigmoid, log-sigmoid, or hinge-p and log-hinge-p "
                 f"with p from 1 to 99, for example hinge-3."
             )
-        paths = _PATHS_OF[found[1]]
-        if path is not None and path not in paths:
+        paths = _PATHS_OF[found[1] or found[2]]
+        if path is not None and (not isinstance(path, str) or path not in paths):
             raise SettingsError(
                 f"path {path!r} does not go with activation {name!r}. Use {' or '.join(map(repr, paths))}."
             )
@@ -54,7 +55,7 @@ class Activation:
                 f"discount is {discount!r} with path {path!r}; expected a number above 0 and up to 1. Below 1 it goes "
                 "with path 'log-exp' only."
             )
-        return cls(str(name), path, _KINDS[found[1]], int(found[2] or 1), _PATHS[path], narrow)
+        return cls(str(name), path, _KINDS[found[1] or found[2]], int(found[3] or 1), _PATHS[path], narrow)
 
     @property
     def only_shrinks(self) -> bool:

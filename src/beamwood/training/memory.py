@@ -53,9 +53,9 @@ def _kept_weights(problem: Problem, settings: Settings, vectors: int) -> int:
     A parent that m rows reach sees a feature that a share f of all rows has with probability 1 - (1 - f)^m, if rows
     came to it at random; rows of similar labels share more features, so that this errs on the large side.
     """
-    share = np.bincount(problem.X.indices, minlength=problem.features) / problem.rows
+    share = np.unique(problem.X.indices, return_counts=True)[1] / problem.rows  # of features that some row has
     with np.errstate(divide="ignore"):
-        missing = np.log1p(-share[share > 0])  # the logarithm of the share of rows without the feature
+        missing = np.log1p(-share)  # the logarithm of the share of rows without the feature
     full, nodes = 0.0, problem.labels
     width = settings.max_leaf if settings.tree in ("balanced", "unbalanced", "random") else settings.branching
     while True:

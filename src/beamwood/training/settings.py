@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -13,12 +12,12 @@ import numpy as np
 
 from beamwood.errors import SettingsError
 from beamwood.inputs.arguments import plain_array
+from beamwood.storage.activations import NAME
 
 TREES = ("balanced", "unbalanced", "random", "huffman")
 LOSSES = ("squared-hinge", "hinge", "logistic")
 NEGATIVES = ("tfn", "man", "tfn+man", "user")
 VECTORS = ("pifa", "features", "pifa+features")
-_ACTIVATION = re.compile(r"identity|(log-)?sigmoid|(log-)?hinge-[1-9]\d?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +81,7 @@ class Settings:
         _one_of("vectors", self.vectors, VECTORS)
         _one_of("loss", self.loss, LOSSES)
         _one_of("negatives", self.negatives, NEGATIVES)
-        if not isinstance(self.activation, str) or not _ACTIVATION.fullmatch(self.activation):
+        if not isinstance(self.activation, str) or not NAME.fullmatch(self.activation):
             raise SettingsError(
                 f"activation={self.activation!r}: wanted sigmoid, log-sigmoid, identity, hinge-p or "
                 "log-hinge-p with a whole p; take sigmoid for the logistic loss, hinge-3 for the others"
