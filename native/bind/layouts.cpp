@@ -1,4 +1,4 @@
-// The bindings of layouts: columns (or the chunks of an old file) to threads, threads to chunks and columns, hash indices.
+// layouts.cpp — columns (or the chunks of an old file) in, cascades out; cascades in, chunks and columns out; hash indices.
 #include "forest.hpp"
 
 #include <nanobind/stl/tuple.h>
