@@ -9,10 +9,13 @@ from typing import Any
 import laws
 import numpy as np
 import pytest
-from support.models import small_model, small_queries
+import scipy.sparse as sp
+from support.models import small_model, small_queries, sparse
 from support.strategies import Case, random_case
 
 import beamwood as bw
+from beamwood import reference
+from beamwood.explain import unit_row
 from beamwood.storage.activations import Activation
 
 F = np.float32
@@ -147,3 +150,12 @@ def test_what_cannot_be_explained_is_said(shop: bw.Model) -> None:
     unreached = [key for key in NAMES if key not in {hit.key for hit in shop.search("straw hat", beam=1)}]
     with pytest.raises(bw.DataError, match="is not reached with beam=1"):
         shop.explain("straw hat", unreached[0], beam=1)
+
+
+def test_rows_are_scaled_as_in_the_reference() -> None:
+    for seed in range(20):
+        row = sparse(1, 400, 0.3, seed)
+        row.data *= 10.0 ** (seed - 10)
+        assert unit_row(row).data.tobytes() == reference.unit_length(row).data.tobytes()
+    empty = sp.csr_array((1, 5), dtype=np.float32)
+    assert unit_row(empty).nnz == 0

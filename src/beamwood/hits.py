@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from beamwood.errors import DataError
-
 
 class Hit(NamedTuple):
     """One label of an answer."""
@@ -39,15 +37,6 @@ class JsonAnswer(NamedTuple):
 
     fields: bytes
     nanoseconds: int
-
-
-def checked_text(text: object) -> str:
-    """A string that native code can read: lone surrogates, which UTF-8 does not have, become replacement characters."""
-    if not isinstance(text, str):
-        raise DataError(f"The text is a {type(text).__name__}. A string is wanted; for many texts use search_many.")
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def hits_above(found: list[Any], min_score: float | None, known_terms: int, nanoseconds: int = 0) -> Hits:

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from beamwood.engine import Engine, Forests, Searcher, isas_here
 from beamwood.errors import DataError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach
-from beamwood.hits import checked_text
-from beamwood.inputs.arguments import cores, positive, whole_below
+from beamwood.inputs.arguments import checked_text, cores, positive, whole_below
 from beamwood.inputs.label_matrix import label_matrix
 from beamwood.inputs.matrices import as_csr
 from beamwood.inputs.text import FittedText

@@ -14,8 +14,8 @@ from beamwood import _core
 from beamwood.engine import Engine, Forests, Stats, allocate
 from beamwood.errors import SettingsError
 from beamwood.filters import Filter, make_filter
-from beamwood.hits import Hits, JsonAnswer, checked_text, hits_above
-from beamwood.inputs.arguments import MOST, positive
+from beamwood.hits import Hits, JsonAnswer, hits_above
+from beamwood.inputs.arguments import MOST, checked_text, positive
 from beamwood.inputs.text import FittedText
 from beamwood.storage.label_strings import LabelStrings
 from beamwood.storage.parts import ModelParts

@@ -91,3 +91,12 @@ def workers(threads: int | None) -> int:
     if positive(threads, "threads") > MOST_WORKERS:
         raise SettingsError(f"threads is {threads}; expected at most {MOST_WORKERS:,}, or None for all cores.")
     return int(threads)
+
+
+def checked_text(text: object) -> str:
+    """A string that native code can read: lone surrogates, which UTF-8 does not have, become replacement characters."""
+    if not isinstance(text, str):
+        raise DataError(f"The text is a {type(text).__name__}; expected a string. For many texts use search_many.")
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")

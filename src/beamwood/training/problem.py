@@ -52,7 +52,7 @@ class Problem:
         return np.bincount(self.Y.indices, minlength=self.labels)
 
     @property
-    def rows_a_label(self) -> float:
+    def rows_per_label(self) -> float:
         """The mean over the labels that have rows."""
         return float(self.Y.nnz / max(1, self.labels - self.labels_without_rows))
 

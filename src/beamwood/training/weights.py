@@ -66,7 +66,7 @@ def cost_of_mistakes(problem: Problem, settings: Settings) -> float:
     """The number that `C` is or stands for."""
     if settings.C != "auto":
         return float(settings.C)
-    return float(min(1.0, (_FEW_ROWS / problem.rows_a_label) ** 0.25))
+    return float(min(1.0, (_FEW_ROWS / problem.rows_per_label) ** 0.25))
 
 
 def ancestors(shape: Shape, labels: int) -> list[Ints]:
