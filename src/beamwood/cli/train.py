@@ -16,6 +16,8 @@ from beamwood.training.progress import progress_for
 
 _TEXT_PANEL = "How texts become features"
 
+_MANY_LABELS = 0.2  # the share of labels with a mark from which it is worth a note
+
 
 def train(
     data: o.Data = None,
@@ -89,10 +91,25 @@ def _from_texts(given: Given, labels_file: Path | None, features: Any, common: d
     from beamwood.inputs.label_table import LabelTable
 
     records = given.all_records()
+    seen = {key for keys in records.labels for key in keys}
+    if given.separator is None:
+        _note_separators(seen)
     if labels_file is not None:
         table = LabelTable.from_file(labels_file)
         common["names"] = dict(zip(table.keys, table.names, strict=True))
+        named = len(seen & set(table.keys))
+        if named < len(seen):
+            say(f"note: {labels_file} has names for {named:,} of {len(seen):,} labels; column 1 holds their keys")
     return bw.train_text(records.texts, records.labels, text=features, **common)
+
+
+def _note_separators(seen: set[str]) -> None:
+    """Says when many labels look like several that were written in one string."""
+    for mark in (";", "|", ","):
+        share = sum(mark in key for key in seen) / max(1, len(seen))
+        if share >= _MANY_LABELS:
+            say(f"note: {share:.0%} of the labels hold {mark!r}; between labels? give --separator '{mark}'")
+            return
 
 
 def _from_rows(given: Given, labels_file: Path | None, common: dict[str, Any]) -> Any:
