@@ -39,6 +39,7 @@ from beamwood.server.app.metrics import BEAMS, BOUNDS, STAGES, ServerMetrics
 from beamwood.server.app.schema import SearchRequest
 from beamwood.server.options import ServeOptions
 from beamwood.server.process.admission import AdmissionQueue, Done
+from beamwood.server.process.handover import OpenFiles
 from beamwood.server.process.log import Log
 from beamwood.server.process.registry import Registry
 
@@ -64,9 +65,9 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):  # type: ignore[call-ar
     label: int | str | None = None
 
 
-async def on_the_spot(work: Callable[[], Any], kind: Any, rows: int = 1) -> Done:
+async def on_the_spot(work: Callable[[Any], Any], *_: Any) -> Done:
     """In the place of the admission queue, so that no thread is in what is measured."""
-    return Done(work(), 0, 0)
+    return Done(work(lambda: None), 0, 0)
 
 
 class Framework:
@@ -91,7 +92,7 @@ class Framework:
         work = answers.search
         if asked.label is not None:
             question, work = question._replace(label=asked.label), answers.explain
-        done = await on_the_spot(lambda: work(served, question), None)
+        done = await on_the_spot(partial(work, served, question))
         self.row.searched(0, done.answer.nanoseconds, 0, question.beam, question.rows)
         return Response(answers.content(served, done.answer, 0), media_type="application/json")
 
@@ -193,7 +194,7 @@ async def measure(path: Path) -> None:
     async def no_reload() -> dict[str, Any]:
         return {}
 
-    handlers = Handlers(options, Registry(options), admission, row, no_reload)
+    handlers = Handlers(options, Registry(options, OpenFiles.of(options)), admission, row, no_reload)
     ours = App(options, handlers, row, log)
     theirs = Framework(options, handlers, row, log, ours.direct.id_of)
     for name, (method, address, question) in CASES.items():

@@ -4,10 +4,10 @@ The law: `ROUTES` is the only list of what this server answers to. The router be
 ask (access.py), the handlers (handlers.py: a method per operation) and the API's description (openapi.py: an entry per
 documented operation) are all read off it, so that none of them can know a route that another does not.
 
-By hand and not Starlette with msgspec: in turns, processor time inside the application without sockets, a label by its
-number took 14 µs here and 24 µs there, an exact search 111 and 136, sixteen texts 291 and 320, an explanation 767 and
-801 (bench/rivals/server_libraries.py); importing them adds some 75 ms and 4 MB to each worker. A plain search goes
-neither way (process/direct.py).
+By hand and not Starlette with msgspec, though no one would wait longer for them: in turns, processor time inside the
+application without sockets, a label by its number took 15 µs here and 21 µs there, an exact search 113 and 117, longer
+ones the same within the noise (bench/rivals/server_libraries.py). They would add 75 ms and 4 MB to each worker's start
+and four packages, and our messages would be by hand all the same. A plain search goes neither way (process/direct.py).
 """
 
 from __future__ import annotations
