@@ -15,7 +15,7 @@ import beamwood as bw
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 ENTRIES = re.findall(r"^::: (\S+)\n((?:    .*\n)*)", PAGE, re.MULTILINE)
-MODULES = {name: re.search(r"members: \[(.*)\]", options) for name, options in ENTRIES if "members:" in options}
+MODULES = {name: re.search(r"members: \[(.*)\]", options) for name, options in ENTRIES if " members:" in options}
 
 
 def test_the_page_of_the_api_lists_what_is_public_and_nothing_else() -> None:
