@@ -16,7 +16,7 @@ MODULES = {
     for path in sorted(SOURCE.rglob("*.py"))
 }
 # Attributes that Python itself spells with an underscore, though they are for everybody's use.
-SPELLED_SO = {"_make", "_asdict", "_replace", "_fields"}
+SPELLED_SO = {"_make", "_asdict", "_replace", "_fields", "_exit"}
 
 
 def private(name: str) -> bool:
