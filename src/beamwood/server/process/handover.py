@@ -116,8 +116,11 @@ def described(options: ServeOptions) -> dict[str, Any]:
 
 def options_of(given: dict[str, Any]) -> ServeOptions:
     """And back."""
-    paths = {name: {key: Path(path) for key, path in given[name].items()} for name in ("models", "filters")}
-    return ServeOptions(**{name: tuple(v) if isinstance(v, list) else v for name, v in (given | paths).items()})
+    paths: dict[str, Any] = {
+        name: {key: Path(path) for key, path in given[name].items()} for name in ("models", "filters")
+    }
+    values: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in (given | paths).items()}
+    return ServeOptions(**values)
 
 
 def channel() -> tuple[socket.socket, socket.socket]:
