@@ -119,3 +119,10 @@ TEST(a_grown_array_moves_with_its_memory) {
   CHECK(to.size() == 0 && to.data() == nullptr);
   std::free(memory);
 }
+
+TEST(a_line_that_is_too_long_is_named_by_its_own_number) {
+  RowParser parser({}, false, 1, 16);
+  CHECK(parser.feed("0 1:1\n0 1:1\n"));
+  CHECK(!parser.feed("0 1:1 2:1 3:1 4:1 5:1"));
+  CHECK(parser.bad().line == 3);
+}

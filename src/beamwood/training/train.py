@@ -11,7 +11,9 @@ import numpy as np
 from beamwood._version import __version__
 from beamwood.errors import DataError, SettingsError, warn
 from beamwood.inputs.arguments import as_texts, workers
+from beamwood.inputs.label_matrix import LabelsLike
 from beamwood.inputs.label_table import LabelTable, as_label_keys
+from beamwood.inputs.matrices import MatrixLike
 from beamwood.inputs.text import FittedText, TextFeatures
 from beamwood.model import Model
 from beamwood.storage.activations import Activation
@@ -35,8 +37,8 @@ _NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
 
 
 def train(
-    X: Any,
-    Y: Any,
+    X: MatrixLike,
+    Y: LabelsLike,
     preset: str = "balanced",
     *,
     seed: int = 0,
@@ -56,7 +58,8 @@ def train(
     settings and the seed, not on the number of threads.
 
     X:                rows x features, anything scipy can make CSR of.
-    Y:                rows x labels; a value says how much that label matters for that row, 1 is usual.
+    Y:                rows x labels; a value says how much that label matters for that row, 1 is usual. Or a list of
+                      label ids per row.
     preset:           "fast", "balanced" or "best".
     seed:             what randomness starts from.
     threads:          how many to use; None: all cores.

@@ -125,8 +125,9 @@ inline std::string word_at(const char* p, const char* end) {
 
 class RowParser {
 public:
-  RowParser(const RowFormat& format, bool skip_bad, std::uint64_t first_line)
-      : format_(format), skip_bad_(skip_bad), line_(first_line) {
+  RowParser(const RowFormat& format, bool skip_bad, std::uint64_t first_line,
+            std::size_t longest_line = std::size_t{1} << 30)
+      : format_(format), skip_bad_(skip_bad), longest_line_(longest_line), line_(first_line) {
     starts_of_next_row();
   }
 
@@ -143,8 +144,9 @@ public:
       p = stop + 1;
     }
     carry_.append(p, end);
-    if (carry_.size() > longest_line) return refuse("a line of more than 1 GiB", "lines of at most 1 GiB"), false;
-    return true;
+    if (carry_.size() <= longest_line_) return true;
+    ++line_; // the line that is being read
+    return refuse("a line of more than 1 GiB", "lines of at most 1 GiB");
   }
 
   // Reads a last line without a line end.
@@ -164,8 +166,6 @@ public:
   Grown<double> targets;
 
 private:
-  static constexpr std::size_t longest_line = std::size_t{1} << 30;
-
   bool complete_carry(std::string_view& block) {
     const std::size_t stop = block.find('\n');
     if (stop == std::string_view::npos) return true; // the caller appends the block to the carry
@@ -296,7 +296,8 @@ private:
 
   RowFormat format_;
   bool skip_bad_;
-  std::uint64_t line_; // number of the next line
+  std::size_t longest_line_; // bytes
+  std::uint64_t line_;       // number of the next line
   std::uint64_t seen_ = 0, bad_lines_ = 0;
   BadLine bad_;
   std::string carry_;
