@@ -32,7 +32,7 @@ std::vector<std::string> some(std::size_t count) {
 }
 
 template <class Slots> void every_string_is_found(unsigned threads) {
-  for (const std::size_t count : {0, 1, 2, 3, 100, 9000}) {
+  for (const std::size_t count : {0u, 1u, 2u, 3u, 100u, 9000u}) {
     const auto strings = some(count);
     const Packed own = packed(strings);
     std::vector<typename Slots::Word> slots(Slots::count(count));

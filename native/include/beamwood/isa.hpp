@@ -8,16 +8,27 @@
 #include <cstdint>
 #include <initializer_list>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace beamwood {
 
 enum class Isa : std::uint8_t { scalar, avx2, avx512 };
+
+#if defined(__x86_64__)
+// Clang 16 knows no "f16c" for __builtin_cpu_supports.
+inline bool has_f16c() noexcept {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
 
 // True if this machine can run code compiled for `isa`.
 inline bool supported(Isa isa) noexcept {
   if (isa == Isa::scalar) return true;
 #if defined(__x86_64__)
-  if (isa == Isa::avx2)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+  if (isa == Isa::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && has_f16c();
   if (isa == Isa::avx512)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
