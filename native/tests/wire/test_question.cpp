@@ -1,7 +1,6 @@
-// Plain questions are read, everything else is left to the full reader; prices follow the median.
+// Plain questions are read, everything else is left to the full reader.
 #include <string>
 
-#include "beamwood/wire/prices.hpp"
 #include "beamwood/wire/question.hpp"
 #include "bytes.hpp"
 
@@ -69,14 +68,4 @@ TEST(damaged_questions_are_read_within_limits_or_not_at_all) {
       }
     }
   }
-}
-
-TEST(a_price_follows_the_median) {
-  Prices prices;
-  const std::size_t kind = prices.add();
-  CLAIM(prices.of(kind) == Prices::untimed, "never timed");
-  prices.learn(kind, 9e5);
-  check::Random random;
-  for (int round = 0; round < 2000; ++round) prices.learn(kind, random.next() % 10 == 0 ? 1e7 : 1e4);
-  CLAIM(prices.of(kind) > 5e3 && prices.of(kind) < 2e4, "one in ten that takes far longer does not matter");
 }
