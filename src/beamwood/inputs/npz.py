@@ -134,4 +134,4 @@ def _array(stream: BinaryIO, size: int, name: str, kinds: str, dimensions: int |
     got = stream.readinto(values.data)  # type: ignore[attr-defined]
     if got != rest:
         raise Unreadable(f"{name} ends after {got:,} of {rest:,} bytes")
-    return values.view(dtype).reshape(shape, order=order)  # type: ignore[call-overload]
+    return values.view(dtype).reshape(shape, order=order)  # type: ignore[call-overload, no-any-return]
