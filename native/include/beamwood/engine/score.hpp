@@ -41,7 +41,6 @@ struct Kernels {
                         std::uint32_t* out) noexcept;
 };
 
-
 extern const Kernels kScalarKernels;
 #if defined(__x86_64__)
 extern const Kernels kAvx2Kernels, kAvx512Kernels;
