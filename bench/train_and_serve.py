@@ -84,6 +84,7 @@ def trained(X: Any, Y: Any, path: Path, args: argparse.Namespace, settings: dict
 def served(path: Path, data: Path) -> dict[str, float]:
     """Loads the file as a server would and asks it."""
     X: Any
+    Y: Any
     X, Y = (sp.load_npz(data / f"{part}.tst.npz") for part in "XY")
     begun = time.perf_counter()
     model = bw.load(path)

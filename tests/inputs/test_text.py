@@ -9,6 +9,7 @@ import pickle
 import sys
 import threading
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -277,7 +278,7 @@ def test_ten_megabytes_of_text_are_one_row() -> None:
     assert TextFeatures(analyzer="char_wb", ngram_range=(3, 3)).fit([one_word]).columns == 3
 
 
-def test_arrays_go_round_and_are_not_copied(tmp_path) -> None:
+def test_arrays_go_round_and_are_not_copied(tmp_path: Path) -> None:
     texts = [*TEXTS, LONE]
     blocks = (TextBlock(ngram_range=(1, 2)), TextBlock(analyzer="char_wb", ngram_range=(2, 3), use_idf=False))
     fitted = TextFeatures(blocks=blocks).fit(texts)
