@@ -103,8 +103,6 @@ RowCheck check_rows(QueryBatch& batch, const AnyIndex& offsets, const AnyIndex& 
              : check_rows<std::int64_t>(batch, offsets, features, values, dimension);
 }
 
-constexpr int kDamaged = 5; // after the kinds of RowFault
-
 using Choice = std::tuple<std::uint32_t, std::uint32_t, int, double, double, double, double>;
 using Stats = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::vector<Choice>>;
 
@@ -187,6 +185,7 @@ void bind_forest(nb::module_& m) {
 
 void bind_engine(nb::module_& m) {
   bind_forest(m);
+  m.attr("DAMAGED") = kDamaged;
   m.attr("TAIL_WORDS") = kTailWords;
   m.attr("MAX_WIDTH") = kMaxWidth;
   m.def("isa_supported", [](int isa) { return kernels_for(static_cast<Isa>(isa)) != nullptr; }, nb::arg("isa"));

@@ -50,6 +50,9 @@ private:
   std::vector<std::unique_ptr<T>> items_;
 };
 
+// The fault of a damaged model, after the kinds of RowFault; Python knows it as _core.DAMAGED.
+inline constexpr int kDamaged = 5;
+
 struct CallScratch {
   beamwood::QueryBatch batch;
   beamwood::Search search;

@@ -18,7 +18,7 @@ nb::list hits_of(const std::int64_t* labels, const float* scores, std::size_t co
   return hits;
 }
 
-// (fault, known terms, native nanoseconds, hits): fault 0 is success, 5 a damaged model.
+// (fault, known terms, native nanoseconds, hits): fault 0 is success, kDamaged a damaged model.
 nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view text, const Strings* keys,
                  const Strings* names, std::uint32_t k, std::uint32_t beam, int matcher, int isa, bool bound,
                  const Filter* filter) {
@@ -29,7 +29,7 @@ nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view 
     const nb::gil_scoped_release released;
     found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch);
   }
-  return nb::make_tuple(found.sound ? 0 : 5, scratch->ids.size(), found.nanoseconds,
+  return nb::make_tuple(found.sound ? 0 : kDamaged, scratch->ids.size(), found.nanoseconds,
                         hits_of(scratch->labels.data(), scratch->scores.data(), found.count, keys, names));
 }
 
@@ -46,7 +46,7 @@ nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_
     found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch);
     put_hits(scratch->labels.data(), scratch->scores.data(), found.count, keys, names, least, scratch->ids.size(), out);
   }
-  return nb::make_tuple(found.sound ? 0 : 5, nb::bytes(out.data(), out.size()), found.nanoseconds);
+  return nb::make_tuple(found.sound ? 0 : kDamaged, nb::bytes(out.data(), out.size()), found.nanoseconds);
 }
 
 } // namespace

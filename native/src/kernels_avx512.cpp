@@ -1,5 +1,7 @@
 // Kernels for AVX-512: sixteen siblings a vector, weights spread from a packed row by one expanding load.
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <immintrin.h>
 
 #include "beamwood/engine/score.hpp"
@@ -57,6 +59,33 @@ inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::ui
     _mm512_storeu_ps(z + 16 * g, _mm512_add_ps(_mm512_loadu_ps(z + 16 * g), product));
     packed += bytes * std::popcount(static_cast<std::uint32_t>(half));
   }
+}
+
+// A set of up to 128 siblings as bits.
+struct Bits128 {
+  std::uint64_t lower, upper;
+};
+
+// All bits that are set in any of eight numbers.
+inline std::uint64_t either(__m512i numbers) noexcept {
+  const __m256i four = _mm256_or_si256(_mm512_maskz_extracti64x4_epi64(0xff, numbers, 0),
+                                       _mm512_maskz_extracti64x4_epi64(0xff, numbers, 1));
+  const __m128i two = _mm_or_si128(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
+  return static_cast<std::uint64_t>(_mm_extract_epi64(two, 0) | _mm_extract_epi64(two, 1));
+}
+
+// A bitmap as it is, or made of a list of up to eight numbers; 16 bytes can be read from `set` on.
+inline Bits128 set_bits(const std::uint32_t* set, std::uint64_t count, bool bitmap) noexcept {
+  const __m128i raw = _mm_loadu_si128(reinterpret_cast<const __m128i*>(set));
+  const __m512i number = _mm512_maskz_cvtepu16_epi64(0xff, raw), one = _mm512_set1_epi64(1);
+  const __m512i bit = _mm512_maskz_sllv_epi64(0xff, one, _mm512_and_si512(number, _mm512_set1_epi64(63)));
+  const auto listed = static_cast<__mmask8>((1u << std::min<std::uint64_t>(count, 8)) - 1);
+  const __mmask8 low = _mm512_mask_cmplt_epu64_mask(listed, number, _mm512_set1_epi64(64));
+  const std::uint64_t lower = either(_mm512_maskz_mov_epi64(low, bit));
+  const std::uint64_t upper = either(_mm512_maskz_mov_epi64(static_cast<__mmask8>(listed & ~low), bit));
+  const std::uint64_t keep = 0 - std::uint64_t{bitmap};
+  return {(static_cast<std::uint64_t>(_mm_extract_epi64(raw, 0)) & keep) | (lower & ~keep),
+          (static_cast<std::uint64_t>(_mm_extract_epi64(raw, 1)) & keep) | (upper & ~keep)};
 }
 
 #include "kernels.inc"

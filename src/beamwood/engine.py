@@ -31,7 +31,7 @@ _EMPTY: dict[str, Array] = {
 }
 _CSR = (sp.csr_array, sp.csr_matrix)
 _INT64, _FLOAT32 = np.dtype(np.int64), np.dtype(np.float32)
-_DAMAGED, _ODD_ARRAYS = 5, -1
+_DAMAGED, _ODD_ARRAYS = int(_core.DAMAGED), -1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-// filter.hpp, filtered.hpp, node.hpp: every layout finds what the plain search with a filter finds; weights come back.
+// filter.hpp, waiting.hpp, node.hpp: every layout finds what the plain search with a filter finds; weights come back.
 #include "forests.hpp"
 
 using namespace check;

@@ -1,4 +1,4 @@
-// beam.hpp and exact.hpp: every variant gives the bits of the plain search, for any batch, threads and callers.
+// search.hpp and what it uses: every variant gives the bits of the plain search, for any batch, threads and callers.
 #include <sys/wait.h>
 #include <unistd.h>
 

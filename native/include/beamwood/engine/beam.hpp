@@ -38,18 +38,26 @@ public:
   }
 
   // All children are known: the best of them are the next nodes.
-  void leave() { nodes_ = next_.ranked(); }
+  void leave() {
+    nodes_ = next_.ranked();
+    if (last_) return;
+    const TreeLayer& below = forest_->trees[tree_].layers[layer_ + 1];
+    for (const Key key : nodes_) {
+      __builtin_prefetch(below.shape.child_start.data() + id_of(key));
+      if (!below.cascade.start.empty()) __builtin_prefetch(below.cascade.start.data() + id_of(key));
+    }
+  }
 
   // Whether what is opened can make the rest of this layer not worth opening.
   bool narrows(bool puts_off) const noexcept { return bounded_ && (puts_off || !labels_); }
 
-  // What is to become of a node of the beam; what is left out or put off, so are those after it.
+  // What is to become of a node of the beam; where one is left out, so are those after it.
   template <class Sink> Fate fate_of(Key key, const Scorer& scorer, Sink& sink) noexcept {
     if (!bounded_) return Fate::open;
     if (sink.beaten(scorer.shown(score_of(key)))) return Fate::left_out;
     if (!last_) {
       next_.tighten();
-      if (!worse(key, next_.bar())) return Fate::open;
+      if (!worse(key, next_.bar()) && (!sink.puts_off || has_inner_children(id_of(key)))) return Fate::open;
       if (!labels_) return Fate::left_out;
     }
     return sink.puts_off ? Fate::put_off : Fate::open;
@@ -70,6 +78,16 @@ public:
   }
 
 private:
+  // Whether a node has more to give than labels; a damaged one, too: whoever opens it finds out.
+  bool has_inner_children(std::uint32_t node) const noexcept {
+    const LayerShape& shape = forest_->trees[tree_].layers[layer_].shape;
+    Siblings siblings;
+    if (!labels_ || node >= shape.parents() || !shape.children(node, siblings)) return true;
+    for (std::uint32_t c = 0; c < siblings.width; ++c)
+      if (shape.label[siblings.begin + c] == kNoLabel) return true;
+    return false;
+  }
+
   const Forest* forest_ = nullptr;
   std::size_t tree_ = 0, layer_ = 0;
   std::uint32_t width_ = 1;

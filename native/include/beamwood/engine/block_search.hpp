@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "beamwood/engine/batch.hpp"
 #include "beamwood/engine/beam.hpp"
-#include "beamwood/engine/open_blocks.hpp"
+#include "beamwood/open/batch.hpp"
+#include "beamwood/open/open_blocks.hpp"
 
 namespace beamwood {
 

@@ -17,9 +17,9 @@
 
 #include "beamwood/engine/best_first.hpp"
 #include "beamwood/engine/block_search.hpp"
-#include "beamwood/engine/open_cascade.hpp"
 #include "beamwood/engine/waiting.hpp"
 #include "beamwood/engine/walk.hpp"
+#include "beamwood/open/open_cascade.hpp"
 
 namespace beamwood {
 

@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "beamwood/engine/label_bounds.hpp"
 #include "beamwood/engine/scorer.hpp"
 #include "beamwood/engine/topk.hpp"
 
@@ -83,48 +84,6 @@ public:
 
 private:
   const Forest* forest_ = nullptr;
-};
-
-// Labels by number, with the most and the least that each can come to.
-class LabelBounds {
-public:
-  // Room for so many labels, none of which is there.
-  void reset(std::size_t most) {
-    const std::size_t size = std::bit_ceil(std::max<std::size_t>(2 * most, 64));
-    if (table_.size() < size) table_.resize(size);
-    shift_ = static_cast<unsigned>(64 - std::countr_zero(size));
-    mask_ = size - 1;
-    std::fill_n(table_.begin(), size, kEmpty);
-    label.clear(), most_.clear(), least_.clear();
-  }
-
-  std::uint32_t number_of(std::uint32_t wanted) {
-    std::size_t at = (wanted * 0x9e3779b97f4a7c15ull) >> shift_;
-    for (; table_[at] != kEmpty; at = (at + 1) & mask_)
-      if (table_[at] >> 32 == wanted) return static_cast<std::uint32_t>(table_[at]);
-    const auto number = static_cast<std::uint32_t>(label.size());
-    table_[at] = std::uint64_t{wanted} << 32 | number;
-    label.push_back(wanted), most_.push_back(0), least_.push_back(0);
-    return number;
-  }
-
-  std::size_t size() const noexcept { return label.size(); }
-  double most(std::uint32_t number) const noexcept { return most_[number]; }
-  double least(std::uint32_t number) const noexcept { return least_[number]; }
-  void may_add(std::uint32_t number, double score) noexcept { most_[number] += score; }
-  void add(std::uint32_t number, double bound, double score) noexcept {
-    most_[number] += score - bound;
-    least_[number] += score;
-  }
-
-  std::vector<std::uint32_t> label; // by number
-
-private:
-  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0}; // no label has this id
-  std::vector<std::uint64_t> table_;
-  std::vector<double> most_, least_;
-  std::size_t mask_ = 0;
-  unsigned shift_ = 0;
 };
 
 // One tree: its labels compete at once, and the k-th best is the bar for all that follow.
@@ -203,17 +162,19 @@ public:
   // As that of BestLabels, which takes scores at once.
   template <class Inner> bool take(const Met& met, const Children& children, Scorer& scorer, Key, Inner&& inner) {
     Part part{met, label_.size(), label_.size(), true};
+    std::size_t at = make_room(children.siblings.width);
     const bool sound =
         sort_out(*forest_, met, children, scorer, inner,
-                 [this](std::uint32_t label, std::uint32_t child, float score) { keep(label, child, score); });
-    part.end = label_.size();
+                 [&](std::uint32_t label, std::uint32_t child, float score) { keep(at++, label, child, score); });
+    part.end = cut(at);
     if (part.end > part.begin) parts_.push_back(part);
     return sound;
   }
 
   // Takes labels that trees have reached, in tree order, with what they score there.
   void take_all(std::span<const Answer> answers) {
-    for (const Answer& answer : answers) keep(answer.label, 0, answer.score);
+    std::size_t at = make_room(answers.size());
+    for (const Answer& answer : answers) keep(at++, answer.label, 0, answer.score);
     parts_.push_back({{}, 0, label_.size(), true});
   }
 
@@ -222,8 +183,8 @@ public:
   void enter_tree() noexcept { first_part_ = parts_.size(), first_label_ = label_.size(); }
   std::uint64_t reached() const noexcept { return label_.size() - first_label_; }
   void forget_tree() {
-    parts_.resize(first_part_);
-    label_.resize(first_label_), child_.resize(first_label_), score_.resize(first_label_);
+    parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(first_part_), parts_.end());
+    cut(first_label_);
   }
   bool list_put_off(Scorer& scorer) {
     for (Part& part : parts_)
@@ -263,8 +224,18 @@ private:
     bool open;
   };
 
-  void keep(std::uint32_t label, std::uint32_t child, float score) {
-    label_.push_back(label), child_.push_back(static_cast<std::uint16_t>(child)), score_.push_back(score);
+  // Labels are written into room that is there, and what is left of it is cut off.
+  std::size_t make_room(std::size_t count) {
+    const std::size_t at = label_.size();
+    label_.resize(at + count), child_.resize(at + count), score_.resize(at + count);
+    return at;
+  }
+  void keep(std::size_t at, std::uint32_t label, std::uint32_t child, float score) noexcept {
+    label_[at] = label, child_[at] = static_cast<std::uint16_t>(child), score_[at] = score;
+  }
+  std::size_t cut(std::size_t end) {
+    label_.resize(end), child_.resize(end), score_.resize(end);
+    return end;
   }
 
   bool list_labels(Part& part, Scorer& scorer) {
@@ -273,14 +244,16 @@ private:
     Siblings siblings;
     if (part.met.node >= layer.shape.parents() || !layer.shape.children(part.met.node, siblings)) return false;
     part.begin = label_.size();
+    std::size_t at = make_room(siblings.width);
     bool sound = true;
     scorer.each_allowed(part.met.tree, part.met.layer, siblings, [&](std::uint32_t c) {
       std::uint32_t label;
       const Child kind = child_at(*forest_, layer, last, siblings.begin + c, label);
-      if (kind == Child::leaf) keep(label, c, 0.0f);
-      else sound = sound && kind == Child::inner;
+      keep(at, label, c, 0.0f);
+      at += kind == Child::leaf;
+      sound = sound && kind != Child::damaged;
     });
-    part.end = label_.size();
+    part.end = cut(at);
     return sound;
   }
 

@@ -68,9 +68,12 @@ private:
     bool found = false; // the rows of the node that comes next
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const Fate fate = beam_.fate_of(nodes[i], scorer, sink);
-      if (fate == Fate::put_off)
-        for (; i < nodes.size(); ++i) sink.put_off(beam_.met(nodes[i]));
-      if (fate != Fate::open) return true;
+      if (fate == Fate::left_out) return true; // and so are those after it
+      if (fate == Fate::put_off) {
+        sink.put_off(beam_.met(nodes[i]));
+        found = false; // they may have been found ahead, before the bar rose
+        continue;
+      }
       if (found) number = ahead;
       else if (!opener.find(l, id_of(nodes[i]), Opener::kUnknown, number)) return false;
       // Its neighbour's rows are found ahead, if it will be opened: memory brings them while sums are added.

@@ -2,15 +2,15 @@
 //
 // A node of a binary tree has two children, so a chunk would be two siblings wide: its records would be mostly head, and
 // a query would wait for memory at every one of many layers. So neighbouring layers are bundled as long as what descends
-// from one node in them fits a mask. That is the node's slots, a run of nodes in each layer, which are the slots of one
+// from one node in them fits a mask. These are a run of nodes in each layer, the subtree slots of one
 // chunk, layer behind layer:
 //
 //      above                   p
 //      layer 1           0           1               chunk of p:  slots 0 1 | 2 3 4 5
 //      layer 2        0     1     2     3
 //
-// One chunk gives the sums of the whole slots; the search then goes through the layers as ever, with sums that it has.
-// Only slots of the last layer lead on to other chunks. A bundle of one layer is a layer, and its subtrees are siblings.
+// One chunk gives the sums of all of them; the search then goes through the layers as ever, with sums that it has.
+// Only slots of the last layer lead on to other chunks. A bundle of one layer is a layer, and its slots are siblings.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -32,7 +32,7 @@ struct SubtreeSlots {
   std::uint32_t width() const noexcept { return slot[layers]; }
   std::uint32_t nodes(std::size_t step) const noexcept { return slot[step + 1] - slot[step]; }
 
-  // The first slot of some siblings of a layer. False: they are not all of the slots.
+  // The first slot of some siblings of a layer. False: they are not all of the subtree.
   bool find(std::size_t step, const Siblings& siblings, std::uint32_t& first) const noexcept {
     const std::uint32_t place = siblings.begin - begin[step];
     first = slot[step] + place;
@@ -51,7 +51,7 @@ struct Bundle {
   std::uint32_t parents() const noexcept { return shape[0]->parents(); }
 
   // What descends from a node above. False when that is more than a chunk of several layers may have, or when the
-  // offsets are not those of an honest tree.
+  // offsets are not those of an valid tree.
   bool slots(std::uint32_t parent, SubtreeSlots& out) const noexcept {
     Siblings run;
     if (!shape[0]->children(parent, run)) return false;
@@ -72,7 +72,7 @@ struct Bundle {
 };
 
 // How layers are bundled: for each how many layers of its bundle lie above it. From the top down a bundle takes in layer
-// after layer while every slots fits.
+// after layer while every subtree fits.
 inline std::vector<std::size_t> bundled(std::span<const LayerShape> layers) {
   std::vector<std::size_t> step(layers.size(), 0);
   Bundle bundle;
@@ -93,7 +93,7 @@ template <class Source> struct BundleSource {
   Bundle bundle;
   std::array<Source, kMostBundled> layer{};
 
-  // Calls visit(feature, slot, weight) for the slots of a node above.
+  // Calls visit(feature, slot, weight) for the subtree of a node above.
   template <class Visit> bool each_weight(std::uint32_t parent, const SubtreeSlots& slots, Visit&& visit) const {
     std::uint32_t first = parent, count = 1; // the nodes whose children come next
     for (std::size_t step = 0; step < bundle.layers; ++step) {

@@ -17,17 +17,15 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 #include "beamwood/engine/csr.hpp"
 #include "beamwood/engine/score.hpp"
 #include "beamwood/layout/pages.hpp"
 #include "beamwood/layout/record.hpp"
+#include "beamwood/layout/sets.hpp"
 #include "beamwood/layout/tree.hpp"
 
 namespace beamwood {
@@ -70,46 +68,6 @@ struct CascadeWeights {
     return true;
   }
 };
-
-// How many of `count` rising numbers are below `wanted`: a binary search whose steps are no branches.
-inline std::uint64_t rank_of(const std::uint16_t* numbers, std::uint64_t count, std::uint32_t wanted) noexcept {
-  const std::uint16_t* base = numbers;
-  for (std::uint64_t left = count; left > 0;) {
-    const std::uint64_t half = (left + 1) / 2;
-    base += (0 - std::uint64_t{base[half - 1] < wanted}) & half;
-    left -= half;
-  }
-  return static_cast<std::uint64_t>(base - numbers);
-}
-
-// Whether a child is in a set of siblings, and how many of the set come before it.
-struct Place {
-  bool there;
-  std::uint64_t nth;
-};
-
-[[gnu::always_inline]] inline Place place_in_bitmap(const std::uint32_t* set, std::uint32_t child) noexcept {
-  std::uint64_t nth = 0;
-  for (std::uint32_t word = 0; word < child / 32; ++word) nth += static_cast<unsigned>(std::popcount(set[word]));
-  const std::uint32_t mask = set[child / 32], bit = 1u << (child % 32);
-  return {(mask & bit) != 0, nth + static_cast<unsigned>(std::popcount(mask & (bit - 1)))};
-}
-
-// A short list is compared as a whole (its first eight numbers: arrays of records have words to spare at their end).
-[[gnu::always_inline]] inline Place place_in_list(const std::uint32_t* set, std::uint64_t count,
-                                                  std::uint32_t child) noexcept {
-#if defined(__SSE2__)
-  if (count <= 8) {
-    const __m128i numbers = _mm_loadu_si128(reinterpret_cast<const __m128i*>(set));
-    const __m128i equal = _mm_cmpeq_epi16(numbers, _mm_set1_epi16(static_cast<short>(child)));
-    const auto found = static_cast<std::uint32_t>(_mm_movemask_epi8(equal)) & ((1u << 2 * count) - 1);
-    return {found != 0, static_cast<unsigned>(std::countr_zero(found | 0x10000u)) / 2};
-  }
-#endif
-  const auto* const first = reinterpret_cast<const std::uint16_t*>(set);
-  const std::uint64_t nth = rank_of(first, count, child);
-  return {nth < count && first[nth] == child, nth};
-}
 
 // The lower bits of a row's place in the chunk of one child of a wide chunk, or kNoRow; `at` lies inside the chunk.
 [[gnu::always_inline]] inline std::uint32_t follow_wide(const CascadeChunk& chunk, std::uint32_t at,
@@ -214,7 +172,7 @@ inline std::size_t follow_masked(const CascadeChunk& parent, const Pages& pages,
   const std::uint32_t below = (1u << child) - 1;
   PageTurner turner(pages, child);
   for (const Placed* row = rows; row != rows + count; ++row) {
-    if (row->offset >= word_count) continue; // the sums of a damaged chunk have failed before
+    if (row->offset >= word_count) continue; // accumulate has reported the damage
     const std::uint32_t* const record = words + row->offset;
     const std::uint32_t mask = form.children(record), there = mask >> child & 1;
     const auto nth = static_cast<std::uint64_t>(std::popcount(mask & below));
@@ -243,15 +201,50 @@ template <class Function> inline std::size_t with_form(WeightKind kind, std::uin
   return of_kind.template operator()<WeightKind::u8>();
 }
 
+// Rows of a chunk of 33 to 128 siblings, as `follow_all`.
+template <WeightKind kind>
+inline std::size_t follow_sets(const CascadeChunk& parent, const Pages& pages, const SetForm form, std::uint32_t child,
+                               const Placed* rows, std::size_t count, const CascadeChunk& chunk, Placed* out) noexcept {
+  const Placed* const first = out;
+  const std::uint32_t* const words = parent.words;
+  const std::uint64_t word_count = parent.word_count;
+  const CascadeChunk to = chunk;
+  const ChildInSets look(child);
+  PageTurner turner(pages, child);
+  for (const Placed* row = rows; row != rows + count; ++row) {
+    if (row->offset >= word_count) continue; // accumulate has reported the damage
+    const std::uint32_t* const record = words + row->offset;
+    const std::uint64_t n = *record & 0xffffu, m = *record >> 16;
+    const std::uint64_t set = 1 + form.words(n), size = set + form.words(m) + weight_words(kind, n);
+    const std::uint64_t inside = row->offset + size + (m + 1) / 2 <= word_count;
+    const Place place = look.find(form, record + (set & (0 - inside)), m);
+    const std::uint64_t there = std::uint64_t{place.there} & inside;
+    const std::uint32_t lower = half_word(record, (2 * size + place.nth) & (0 - there));
+    const std::uint32_t at = lower | turner.upper(row->offset);
+    *out = {at, row->value};
+    prefetch(to, at & (0u - static_cast<std::uint32_t>(there)));
+    out += there;
+  }
+  return static_cast<std::size_t>(out - first);
+}
+
 // Rows of a wide chunk, as `follow_all`.
-inline std::size_t follow_all_wide(const CascadeChunk parent, const Pages& pages, const SetForm form,
+inline std::size_t follow_all_wide(const CascadeChunk parent, const Pages& pages, const std::uint32_t width,
                                    const std::uint32_t child, const Placed* const rows, const std::size_t count,
                                    const CascadeChunk chunk, Placed* const out) noexcept {
+  const SetForm form(width);
+  if (width <= 128) {
+    switch (parent.code.kind) {
+    case WeightKind::f32: return follow_sets<WeightKind::f32>(parent, pages, form, child, rows, count, chunk, out);
+    case WeightKind::f16: return follow_sets<WeightKind::f16>(parent, pages, form, child, rows, count, chunk, out);
+    case WeightKind::u8: return follow_sets<WeightKind::u8>(parent, pages, form, child, rows, count, chunk, out);
+    }
+  }
   PageTurner turner(pages, child);
   std::size_t found = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const Placed row = rows[i];
-    if (row.offset >= parent.word_count) continue; // the sums of a damaged chunk have failed before
+    if (row.offset >= parent.word_count) continue; // accumulate has reported the damage
     const std::uint32_t lower = follow_wide(parent, row.offset, form, child), there = lower != kNoRow;
     const std::uint32_t at = lower | turner.upper(row.offset);
     out[found] = {at, row.value};
@@ -266,8 +259,8 @@ inline std::size_t follow_all_wide(const CascadeChunk parent, const Pages& pages
 inline std::size_t follow_all(const CascadeChunk& parent, std::uint32_t width, std::uint32_t child, const Placed* rows,
                               std::size_t count, const CascadeChunk& chunk, Placed* out) noexcept {
   Pages pages;
-  if (!parent.pages(width, pages)) return 0; // the sums of a damaged chunk
-  if (width > kMaskWidth) return follow_all_wide(parent, pages, SetForm(width), child, rows, count, chunk, out);
+  if (!parent.pages(width, pages)) return 0; // accumulate has reported the damage
+  if (width > kMaskWidth) return follow_all_wide(parent, pages, width, child, rows, count, chunk, out);
   const auto masked = [&]<WeightKind kind, std::uint32_t widest>() {
     return pages.turns == 0 ? follow_masked<kind, widest, false>(parent, pages, child, rows, count, chunk, out)
                             : follow_masked<kind, widest, true>(parent, pages, child, rows, count, chunk, out);
@@ -283,7 +276,7 @@ inline void read_leads(const CascadeChunk& chunk, const RowList& list, RowLists&
   std::uint32_t* const children = lists.children.data() + list.begin;
   std::uint32_t* const offsets = lists.offsets.data() + list.begin;
   for (std::size_t i = 0, count = list.size(); i < count; ++i) {
-    const bool inside = rows[i].offset < chunk.word_count; // or the sums of a damaged chunk have failed before
+    const bool inside = rows[i].offset < chunk.word_count; // or accumulate has reported the damage
     const std::uint32_t at = inside ? rows[i].offset : 0;
     const std::uint32_t* const record = chunk.words + at;
     const auto weights = static_cast<std::uint64_t>(std::popcount(form.weights(record)));
@@ -324,7 +317,7 @@ inline std::size_t follow_leads(const Kernels& kernels, const CascadeChunk& pare
                                                  std::uint32_t width, std::uint32_t child, RowList& list,
                                                  RowLists& lists, const CascadeChunk& chunk, Placed* out) {
   Pages pages;
-  if (!parent.pages(width, pages)) return 0; // the sums of a damaged chunk
+  if (!parent.pages(width, pages)) return 0; // accumulate has reported the damage
   const auto leads = [&]<WeightKind kind, std::uint32_t widest>() {
     if (!list.leads) lists.room_for_leads(), read_leads<kind, widest>(parent, list, lists);
     list.leads = true;

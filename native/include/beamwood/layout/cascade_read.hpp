@@ -139,7 +139,7 @@ private:
     return sound;
   }
 
-  // Calls visit(slot) for everyone in a slots whose chunk goes on with the row of this record.
+  // Calls visit(slot) for each slot whose chunk goes on with the row of this record.
   template <class Visit> static bool each_child(const std::uint32_t* record, std::uint32_t width, Visit&& visit) {
     if (width <= kMaskWidth) {
       std::uint32_t mask = MaskForm(width, true).children(record);

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "beamwood/engine/block.hpp"
+#include "beamwood/open/block.hpp"
 #include "beamwood/parallel.hpp"
 
 namespace beamwood {

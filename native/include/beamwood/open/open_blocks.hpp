@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "beamwood/engine/block.hpp"
 #include "beamwood/engine/options.hpp"
 #include "beamwood/match/choose.hpp"
+#include "beamwood/open/block.hpp"
 
 namespace beamwood {
 

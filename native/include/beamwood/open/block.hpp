@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "beamwood/engine/score.hpp"
-#include "beamwood/engine/work.hpp"
 #include "beamwood/layout/forest.hpp"
 #include "beamwood/match/binary.hpp"
 #include "beamwood/match/dense.hpp"
 #include "beamwood/match/hash.hpp"
 #include "beamwood/match/march.hpp"
+#include "beamwood/open/work.hpp"
 #include "beamwood/parallel.hpp"
 
 namespace beamwood {

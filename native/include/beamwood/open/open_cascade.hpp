@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "beamwood/engine/options.hpp"
-#include "beamwood/engine/work.hpp"
 #include "beamwood/layout/forest.hpp"
+#include "beamwood/open/work.hpp"
 #include "beamwood/parallel.hpp"
 
 namespace beamwood {
