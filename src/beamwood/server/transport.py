@@ -1,8 +1,8 @@
 """transport.py — the address of a server in, answers to requests over connections that are kept out: the client's side.
 
 The standard library's connections, kept open and used again by whichever thread asks next. In turns on one machine a
-search through Client took 242 µs this way and 600 µs through httpx; 172 µs is http.client by itself (medians of 15 rounds of 200
-searches).
+search through Client took 242 µs this way and 600 µs through httpx; 172 µs is http.client by itself
+(medians of 15 rounds of 200 searches).
 """
 
 from __future__ import annotations
