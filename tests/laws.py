@@ -44,7 +44,7 @@ def engines() -> list[Engine]:
     return [*every, *unbound, {}]
 
 
-def expected(case: Case, k: int, beam: int, allowed: Array | None = None) -> Answer:
+def expected_answer(case: Case, k: int, beam: int, allowed: Array | None = None) -> Answer:
     """What the plain reference says."""
     with np.errstate(all="ignore"):
         return reference.topk(case.trees, case.X, case.parsed(), k, beam, allowed, case.unit_rows)
@@ -55,9 +55,9 @@ def everything(case: Case) -> int:
     return max(len(layer.parent) for tree in case.trees for layer in tree) + 1
 
 
-def check_same(found: Answer, wanted: Answer, *what: object) -> None:
+def check_same(found: Answer, expected: Answer, *what: object) -> None:
     """The same labels and the same bits of the scores; NaN is one value."""
-    for one, other, part in zip(found, wanted, ("labels", "scores"), strict=True):
+    for one, other, part in zip(found, expected, ("labels", "scores"), strict=True):
         if one.tobytes() == other.tobytes():
             continue
         assert one.shape == other.shape, (*what, one.shape, other.shape)
@@ -85,27 +85,27 @@ def same_bits_as_the_reference(
 
     model: the case's model, when it was made in another way than from the case's layers.
     """
-    wanted = [expected(case, k, beam) for k, beam in case.asks]
+    expected = [expected_answer(case, k, beam) for k, beam in case.asks]
     compared = 0
     for form, same in forms(model or case.model(), folder):
         for engine in engines() if variants is None else variants:
             one = same.using(**engine)
-            for (k, beam), answer in zip(case.asks, wanted, strict=True):
+            for (k, beam), answer in zip(case.asks, expected, strict=True):
                 compared += check_rows(one, case.X, (k, beam), answer, (case.seed, form, engine))
     return compared
 
 
-def check_rows(model: bw.Model, X: Any, ask: tuple[int, int], wanted: Answer, what: tuple[object, ...]) -> int:
+def check_rows(model: bw.Model, X: Any, ask: tuple[int, int], expected: Answer, what: tuple[object, ...]) -> int:
     """A batch, a bag of its rows in disorder, and each row alone, with 1 and 2 threads."""
     (k, beam), n = ask, X.shape[0]
     what = (*what, f"k={k} beam={beam}")
     bag = np.random.default_rng(k * 1000 + beam).integers(0, n, (2 * n, 150)[(k + beam) % 13 == 0])
     for threads in (1, 2):
-        check_same(model.topk(X, k, beam, threads), wanted, *what, f"batch, threads={threads}")
-        many = (wanted[0][bag], wanted[1][bag])
+        check_same(model.topk(X, k, beam, threads), expected, *what, f"batch, threads={threads}")
+        many = (expected[0][bag], expected[1][bag])
         check_same(model.topk(X[bag], k, beam, threads), many, *what, f"bag {bag}, threads={threads}")
     for row in range(n):
-        alone = (wanted[0][row : row + 1], wanted[1][row : row + 1])
+        alone = (expected[0][row : row + 1], expected[1][row : row + 1])
         check_same(model.topk(X[row : row + 1], k, beam, 1 + row % 2), alone, *what, f"row {row} alone")
     return 4 + n
 
@@ -135,14 +135,14 @@ def one_order(case: Case) -> None:
         check_same_as_predict(model, case, k, beam, (labels, scores))
 
 
-def check_same_as_predict(model: bw.Model, case: Case, k: int, beam: int, wanted: Answer) -> None:
+def check_same_as_predict(model: bw.Model, case: Case, k: int, beam: int, expected: Answer) -> None:
     """predict holds what topk says, each row in rank order."""
     P = model.predict(case.X, k, beam)
     assert P.shape == (case.X.shape[0], case.labels)
-    there = wanted[0] >= 0
+    there = expected[0] >= 0
     assert P.indptr.tolist() == [0, *np.cumsum(there.sum(axis=1)).tolist()]
     found = (P.indices.astype(np.int64), P.data)
-    check_same(found, (wanted[0][there], wanted[1][there]), case.seed, "predict")
+    check_same(found, (expected[0][there], expected[1][there]), case.seed, "predict")
 
 
 def exact_search_equals_the_full_ranking(case: Case, variants: Sequence[Engine] | None = None) -> None:
@@ -154,13 +154,13 @@ def exact_search_equals_the_full_ranking(case: Case, variants: Sequence[Engine] 
         return
     widest = everything(case)
     for k, _ in case.asks:
-        wanted = expected(case, k, widest)
+        expected = expected_answer(case, k, widest)
         for engine in engines() if variants is None else variants:
             one = model.using(**engine)
             for threads in (1, 2):
                 what = (case.seed, engine, f"k={k} threads={threads}")
-                check_same(one.topk(case.X, k, 1, threads, exact=True), wanted, *what, "exact")
-                check_same(one.topk(case.X, k, widest, threads), wanted, *what, "a beam of everything")
+                check_same(one.topk(case.X, k, 1, threads, exact=True), expected, *what, "exact")
+                check_same(one.topk(case.X, k, widest, threads), expected, *what, "a beam of everything")
 
 
 def filters_of(case: Case) -> list[Array]:
@@ -176,21 +176,21 @@ def filters_keep_their_promises(case: Case, variants: Sequence[Engine] | None = 
     the bits it has without one; and with a beam that drops nothing the full ranking, filtered. Comparisons made."""
     base = case.model()
     models = [base.using(**engine) for engine in (engines() if variants is None else variants)]
-    full = expected(case, case.labels, everything(case))
+    full = expected_answer(case, case.labels, everything(case))
     compared = 0
     for allowed in filters_of(case):
         made = models[0].filter(allow=allowed)
         assert len(made) == allowed.sum(), case.seed
         for k, beam in case.asks:
             what = (case.seed, f"{allowed.sum()} of {case.labels} labels, k={k} beam={beam}")
-            wanted = expected(case, k, beam, allowed)
-            check_filtered(case, wanted, full, allowed, k, what)
-            wide = expected(case, k, everything(case), allowed)
+            expected = expected_answer(case, k, beam, allowed)
+            check_filtered(case, expected, full, allowed, k, what)
+            wide = expected_answer(case, k, everything(case), allowed)
             check_same(wide, filtered(full, allowed, k), *what, "a beam of everything")
             for engine, model in enumerate(models):
                 for threads in (1, 2):
                     found = model.topk(case.X, k, beam, threads, filter=made)
-                    check_same(found, wanted, *what, f"engine {engine}, threads={threads}")
+                    check_same(found, expected, *what, f"engine {engine}, threads={threads}")
                 found = model.topk(case.X, k, everything(case), filter=made)
                 check_same(found, wide, *what, f"engine {engine}, a beam of everything")
                 if len(case.trees) == 1 and case.parsed().only_shrinks:
@@ -212,7 +212,7 @@ def filtered(full: Answer, allowed: Array, k: int) -> Answer:
 
 
 def check_filtered(case: Case, found: Answer, full: Answer, allowed: Array, k: int, what: tuple[object, ...]) -> None:
-    """Allowed labels alone, as many as there are or k; in one tree each with the score of the full ranking."""
+    """Only allowed labels, as many as there are or k; in one tree each with the score of the full ranking."""
     there = found[0] >= 0
     assert (there.sum(axis=1) == min(k, int(allowed.sum()))).all(), what
     assert allowed[found[0][there]].all(), what
@@ -256,13 +256,13 @@ def a_saved_model_saves_the_same_bytes(case: Case, folder: Path) -> None:
     model = case.model()
     first, again = folder / "first.bw", folder / "again.bw"
     model.save(first)
-    wanted = first.read_bytes()
+    expected = first.read_bytes()
     for memory in ("map", "read"):
         bw.load(first, memory=memory, verify=True).save(again)
-        assert again.read_bytes() == wanted, (case.seed, memory)
+        assert again.read_bytes() == expected, (case.seed, memory)
     for engine in ({"matcher": "hash"}, {"layout": "column"}):
         model.using(**engine).save(again)
-        assert again.read_bytes() == wanted, (case.seed, engine)
+        assert again.read_bytes() == expected, (case.seed, engine)
     replace(case, trees=[model.layers(tree) for tree in range(len(case.trees))]).model().save(again)
     assert again.read_bytes() == first.read_bytes(), (case.seed, "rebuilt from its layers")
 
@@ -324,11 +324,11 @@ def the_hosts_float_mode_changes_nothing(case: Case) -> None:
     """Flush to zero, denormals are zero, another rounding: the same bits, and the host's mode is put back."""
     model = case.model()
     for k, beam in case.asks:
-        wanted = expected(case, k, beam)
+        expected = expected_answer(case, k, beam)
         for engine in engines():
             one = model.using(**engine)
             for bits in (FLUSH_TO_ZERO | DENORMALS_ARE_ZERO, ROUND_UP):
                 for threads in (1, 2):
                     with host_float_mode(bits):
                         found = one.topk(case.X, k, beam, threads)
-                    check_same(found, wanted, case.seed, engine, hex(bits), threads)
+                    check_same(found, expected, case.seed, engine, hex(bits), threads)

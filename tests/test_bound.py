@@ -73,11 +73,11 @@ def test_with_identity_a_naive_bound_loses_the_best_label() -> None:
     below = bw.Layer(sp.csc_array(np.array([[2.0, 2.5, 9.0, 0.5]], np.float32)), np.array([0, 0, 1, 1]))
     layers, x = [top, below], np.ones(1, np.float32)
     model = bw.Model.from_layers(layers, activation="identity")
-    wanted = reference.topk([layers], sp.csr_array(x[None]), Activation.parse("identity", None), 2, 2)
-    assert wanted[0].tolist() == [[2, 1]]
+    expected = reference.topk([layers], sp.csr_array(x[None]), Activation.parse("identity", None), 2, 2)
+    assert expected[0].tolist() == [[2, 1]]
     assert naive_beam(layers, x, Activation.parse("identity", None), 2, 2) == [1, 0], "the naive bound loses label 2"
     for engine in laws.engines():
-        laws.check_same(model.using(**engine).topk(x[None], 2, 2), wanted, engine)
+        laws.check_same(model.using(**engine).topk(x[None], 2, 2), expected, engine)
 
 
 def test_every_label_of_several_trees_counts() -> None:
@@ -90,9 +90,9 @@ def test_every_label_of_several_trees_counts() -> None:
     model = bw.Model.from_trees([bw.Model.from_layers(tree, activation="hinge-1") for tree in trees])
     x = sp.csr_array(np.ones((1, 1), np.float32))
     for k in (1, 2, 4):
-        wanted = reference.topk(trees, x, Activation.parse("hinge-1", None), k, 2)
+        expected = reference.topk(trees, x, Activation.parse("hinge-1", None), k, 2)
         for engine in laws.engines():
-            laws.check_same(model.using(**engine).topk(x, k, 2), wanted, engine)
+            laws.check_same(model.using(**engine).topk(x, k, 2), expected, engine)
 
 
 def test_the_bound_is_a_switch() -> None:

@@ -113,12 +113,12 @@ def test_no_queries_give_no_answers() -> None:
 
 def test_a_scratch_that_served_a_large_call_serves_a_small_one() -> None:
     model = small_model()
-    wanted = model.topk(small_queries(3), 40, 40)
+    expected = model.topk(small_queries(3), 40, 40)
     for matcher in ("march", "binary", "hash", "dense", "auto"):
         one = model.using(matcher=matcher)
         one.topk(small_queries(500), 40, 40, 2)
-        laws.check_same(one.topk(small_queries(500)[:0], 40, 40), (wanted[0][:0], wanted[1][:0]))
-        laws.check_same(one.topk(small_queries(3), 40, 40), wanted, matcher)
+        laws.check_same(one.topk(small_queries(500)[:0], 40, 40), (expected[0][:0], expected[1][:0]))
+        laws.check_same(one.topk(small_queries(3), 40, 40), expected, matcher)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 64])
@@ -181,7 +181,7 @@ def test_exact_search_finds_what_a_narrow_beam_misses() -> None:
 
 def test_a_query_may_be_any_real_matrix() -> None:
     model, X = small_model(), small_queries()
-    wanted = model.topk(X)
+    expected = model.topk(X)
     same: list[Any] = [
         X.toarray(),
         X.toarray().tolist(),
@@ -192,7 +192,7 @@ def test_a_query_may_be_any_real_matrix() -> None:
     ]
     same += [sp.csr_matrix(X), X.toarray().astype(">f4"), X.todok(), sp.csr_array(X.astype(np.longdouble))]
     for one in same:
-        laws.check_same(model.topk(one), wanted, type(one))
+        laws.check_same(model.topk(one), expected, type(one))
     whole = (X * 0 + (X != 0) * 3).astype(np.float32)
     for kind in (np.int8, np.uint16, np.int64, np.bool_):
         laws.check_same(model.topk(whole.astype(kind)), model.topk((whole.astype(kind)).astype(np.float32)), kind)
@@ -202,31 +202,31 @@ def test_a_query_may_be_any_real_matrix() -> None:
 
 def test_one_row_may_have_one_dimension() -> None:
     model, X = small_model(), small_queries()
-    wanted = model.topk(X[:1])
+    expected = model.topk(X[:1])
     one = X[:1].toarray()[0]
     for row in (one, one.tolist(), sp.csr_array(one), sp.coo_array(one)):
-        laws.check_same(model.topk(row), wanted, type(row))
+        laws.check_same(model.topk(row), expected, type(row))
 
 
 def test_arrays_with_strides_and_read_only_arrays_are_fine() -> None:
     model, X = small_model(), small_queries()
-    wanted = model.topk(X)
+    expected = model.topk(X)
     strided = sp.csr_array((np.repeat(X.data, 2)[::2], np.repeat(X.indices, 2)[::2], X.indptr), shape=X.shape)
-    laws.check_same(model.topk(strided), wanted, "strides")
+    laws.check_same(model.topk(strided), expected, "strides")
     frozen = X.copy()
     for array in (frozen.data, frozen.indices, frozen.indptr):
         array.flags.writeable = False
-    laws.check_same(model.topk(frozen), wanted, "read-only")
+    laws.check_same(model.topk(frozen), expected, "read-only")
 
 
 @pytest.mark.filterwarnings("ignore:.*array has non-integer dtype")
 def test_ids_of_any_integer_type_are_fine() -> None:
     model, X = small_model(), small_queries()
-    wanted = model.topk(X)
+    expected = model.topk(X)
     for ids in (np.int64, np.uint32, np.int16, ">i4"):
         odd = X.copy()
         odd.indices, odd.indptr = odd.indices.astype(ids), odd.indptr.astype(ids)
-        laws.check_same(model.topk(odd), wanted, ids)
+        laws.check_same(model.topk(odd), expected, ids)
 
 
 def test_an_engine_is_checked_when_it_is_chosen() -> None:
@@ -283,11 +283,11 @@ def test_a_discount_goes_with_log_scores_alone() -> None:
 
 
 def test_a_file_that_needs_a_discount_or_unit_rows_says_so(tmp_path: Path) -> None:
-    for form, wanted in (({}, []), ({"discount": 0.98}, ["discount-1"]), ({"unit_rows": True}, ["unit-rows-1"])):
+    for form, expected in (({}, []), ({"discount": 0.98}, ["discount-1"]), ({"unit_rows": True}, ["unit-rows-1"])):
         small_model(activation="log-hinge-2", path="log-exp", **form).save(tmp_path / "m.bw")
         header = (tmp_path / "m.bw").read_bytes()[8:4000]
         for name in ("discount-1", "unit-rows-1"):
-            assert (name.encode() in header) == (name in wanted)
+            assert (name.encode() in header) == (name in expected)
         info = bw.load(tmp_path / "m.bw").info()
         assert info["unit_rows"] == ("unit_rows" in form)
         assert info["discount"] == pytest.approx(form.get("discount", 1.0))

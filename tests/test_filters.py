@@ -111,17 +111,17 @@ def test_a_model_without_keys_knows_its_labels_by_number() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("label 3", "A list of label keys"),
-        (b"label 3", "A list of label keys"),
-        (3, "A list of label keys"),
+        ("label 3", "expected a list of label keys"),
+        (b"label 3", "expected a list of label keys"),
+        (3, "expected a list of label keys"),
         ([3, "label 3"], r"\[0\] is 3 among other"),
         (["label 3", 3], r"allow\[1\] is 3 among other things"),
         ([1.5], "dtype float64"),
         ([[1, 2]], r"shape \(1, 2\)"),
-        ([-1], "holds label -1"),
-        ([40], "holds label 40, but the model has 40 labels"),
+        ([-1], "has the label -1; expected 0 to 39"),
+        ([40], "has the label 40; expected 0 to 39"),
         ([2**70], "among other things"),
-        ([True, False], "2 truth values, but the model has 40 labels"),
+        ([True, False], "2 truth values; expected 40"),
         ([None], "among other things"),
         ([[1], [2, 3]], "different lengths"),
         ([True, 3], "True among other"),
@@ -138,9 +138,9 @@ def test_what_is_no_set_of_labels_is_refused(model: bw.Model, given: Any, messag
 
 def test_a_filter_serves_one_model_under_every_engine(model: bw.Model, tmp_path: Path) -> None:
     made, X = model.filter(allow=range(0, 40, 3)), small_queries()
-    wanted = model.topk(X, filter=made)
+    expected = model.topk(X, filter=made)
     for engine in ({"layout": "column"}, {"layout": "cascade"}, {"matcher": "hash"}):
-        assert np.array_equal(model.using(**engine).topk(X, filter=made)[0], wanted[0])
+        assert np.array_equal(model.using(**engine).topk(X, filter=made)[0], expected[0])
     model.save(tmp_path / "model.bw")
     others = [small_model(names=NAMES), bw.load(tmp_path / "model.bw"), bw.Model.from_trees([model, model])]
     for other in others:
@@ -167,10 +167,10 @@ def test_a_filter_takes_a_bit_per_node_and_per_label() -> None:
 
 def test_many_threads_share_a_filter(model: bw.Model) -> None:
     made, X = model.filter(allow=range(0, 40, 3)), small_queries()
-    wanted, wrong = model.topk(X, filter=made)[1].tobytes(), []
+    expected, wrong = model.topk(X, filter=made)[1].tobytes(), []
 
     def search() -> None:
-        wrong.extend(i for i in range(50) if model.topk(X, filter=made)[1].tobytes() != wanted)
+        wrong.extend(i for i in range(50) if model.topk(X, filter=made)[1].tobytes() != expected)
 
     threads = [threading.Thread(target=search) for _ in range(4)]
     for thread in threads:

@@ -122,10 +122,10 @@ def test_activations_are_what_the_design_says(z: float) -> None:
             **{f"hinge-{p}": np.exp(-(m**p)) for p in range(1, 6)},
             **{f"log-hinge-{p}": -(m**p) for p in range(1, 6)},
         }
-    for name, wanted in exact.items():
+    for name, expected in exact.items():
         found = Activation.parse(name).scores(np.array([z], np.float32))[0]
         with np.errstate(over="ignore"):
-            np.testing.assert_array_max_ulp(found, F(wanted), maxulp=1)
+            np.testing.assert_array_max_ulp(found, F(expected), maxulp=1)
         assert not np.signbit(found) or found < 0, (name, z)
 
 

@@ -52,8 +52,8 @@ def fitted_on_many_labels(sparse: bool = True) -> tuple[XMRClassifier, Any, Any]
 def test_fits_the_same_model_as_train() -> None:
     estimator, X, Y = fitted_on_many_labels()
     model = bw.train(X, Y, preset="fast", progress=False)
-    for found, wanted in zip(estimator.decision_top(X, 5), model.topk(X, k=5), strict=True):
-        assert found.tobytes() == wanted.tobytes()
+    for found, expected in zip(estimator.decision_top(X, 5), model.topk(X, k=5), strict=True):
+        assert found.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("sparse", [True, False])
@@ -114,8 +114,8 @@ def test_a_pickle_holds_the_models_file_and_gives_the_same_bits(tmp_path: Any) -
     data = pickle.dumps(estimator)
     assert (tmp_path / "m.bw").read_bytes() in data
     again = pickle.loads(data)
-    for found, wanted in zip(again.decision_top(X), estimator.decision_top(X), strict=True):
-        assert found.tobytes() == wanted.tobytes()
+    for found, expected in zip(again.decision_top(X), estimator.decision_top(X), strict=True):
+        assert found.tobytes() == expected.tobytes()
 
 
 def test_a_damaged_pickle_is_refused() -> None:

@@ -56,13 +56,15 @@ def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
 def test_eight_threads_share_one_model_and_get_the_same_bits(engine: dict[str, str]) -> None:
     model = small_model().using(**engine)
     X = small_queries(120)
-    wanted = model.topk(X, 7, 4)
+    expected = model.topk(X, 7, 4)
 
     def ask(number: int) -> None:
         for turn in range(30):
-            laws.check_same(model.topk(X, 7, 4, 1 + (number + turn) % 3), wanted, number, turn)
+            laws.check_same(model.topk(X, 7, 4, 1 + (number + turn) % 3), expected, number, turn)
             row = (number * 31 + turn) % 120
-            laws.check_same(model.topk(X[row : row + 1], 7, 4), (wanted[0][row : row + 1], wanted[1][row : row + 1]))
+            laws.check_same(
+                model.topk(X[row : row + 1], 7, 4), (expected[0][row : row + 1], expected[1][row : row + 1])
+            )
 
     in_threads(8, ask)
 
@@ -139,15 +141,15 @@ def test_a_forked_child_predicts_after_its_parent_did() -> None:
 import os, signal
 from support.models import small_model, small_queries
 model, X = small_model(), small_queries(500)
-wanted = [a.tobytes() for a in model.topk(X, threads=2)]
+expected = [a.tobytes() for a in model.topk(X, threads=2)]
 for _ in range(20):
     child = os.fork()
     if not child:
         signal.alarm(20)
         found = [a.tobytes() for a in model.topk(X, threads=2)]
-        os._exit(found != wanted)
+        os._exit(found != expected)
     assert os.waitpid(child, 0)[1] == 0
-    assert [a.tobytes() for a in model.topk(X, threads=2)] == wanted
+    assert [a.tobytes() for a in model.topk(X, threads=2)] == expected
 print("done")
 """)
     assert run.stdout == "done\n", run.stderr
@@ -159,7 +161,7 @@ import os, signal, threading, warnings
 warnings.simplefilter("ignore")
 from support.models import small_model, small_queries
 model, X = small_model(), small_queries(300)
-wanted = [a.tobytes() for a in model.topk(X, threads=2)]
+expected = [a.tobytes() for a in model.topk(X, threads=2)]
 stop = threading.Event()
 def busy():
     while not stop.is_set(): model.topk(X[:20], threads=2); model.topk(X[:1])
@@ -170,7 +172,7 @@ for _ in range(60):
     child = os.fork()
     if not child:
         signal.alarm(20)
-        os._exit([a.tobytes() for a in model.topk(X, threads=2)] != wanted)
+        os._exit([a.tobytes() for a in model.topk(X, threads=2)] != expected)
     bad += os.waitpid(child, 0)[1] != 0
 stop.set()
 for t in threads: t.join()
@@ -186,8 +188,8 @@ import multiprocessing, warnings
 warnings.simplefilter("ignore")
 from support.models import small_model, small_queries
 model, X = small_model(), small_queries(200)
-wanted = model.topk(X, threads=2)[0]
-def ask(i): return bool((model.topk(X, threads=2)[0] == wanted).all())
+expected = model.topk(X, threads=2)[0]
+def ask(i): return bool((model.topk(X, threads=2)[0] == expected).all())
 with multiprocessing.get_context("fork").Pool(2) as pool: print(pool.map(ask, range(8)) == [True] * 8)
 """)
     assert run.stdout == "True\n", run.stderr
@@ -227,7 +229,7 @@ except KeyboardInterrupt:
 
 def test_a_model_may_be_dropped_while_a_thread_asks_it(tmp_path: Path) -> None:
     small_model().save(tmp_path / "model.bw")
-    wanted = small_model().topk(small_queries(200))[0]
+    expected = small_model().topk(small_queries(200))[0]
     for _ in range(20):
         model: Any = bw.load(tmp_path / "model.bw")
         found: list[Any] = []
@@ -235,4 +237,4 @@ def test_a_model_may_be_dropped_while_a_thread_asks_it(tmp_path: Path) -> None:
         thread.start()
         del model
         thread.join()
-        assert np.array_equal(found[0][0], wanted)
+        assert np.array_equal(found[0][0], expected)

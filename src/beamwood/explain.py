@@ -24,7 +24,7 @@ from beamwood.storage.parts import ModelParts
 Array = npt.NDArray[Any]
 Word = Callable[[int], str]  # the name of a feature
 
-_SHOWN = 5  # products and words a layer that people see at a prompt
+_SHOWN = 5  # products and words per layer that people see at a prompt
 
 
 @dataclass(frozen=True)

@@ -142,12 +142,12 @@ def make_filter(
 
 
 def mask_of(given: Any, name: str, labels: int, find: Find) -> tuple[Bools, list[str]]:
-    """Keys, label numbers or truth values as one truth value a label; and the keys that no label has."""
+    """Keys, label numbers or truth values as one truth value per label; and the keys that no label has."""
     values = as_array(given, name)
     if values.dtype.kind == "b":
         if values.shape != (labels,):
             raise DataError(
-                f"{name} has {len(values):,} truth values, but the model has {labels:,} labels. One for each is wanted."
+                f"{name} has {len(values):,} truth values; expected {labels:,}, one per label of the model."
             )
         return values, []
     unknown: list[str] = []
@@ -159,7 +159,7 @@ def mask_of(given: Any, name: str, labels: int, find: Find) -> tuple[Bools, list
     outside = (values < 0) | (values >= labels)
     if outside.any():
         raise DataError(
-            f"{name} holds label {values[outside][0]}, but the model has {labels:,} labels, numbered from 0."
+            f"{name} has the label {values[outside][0]}; expected 0 to {labels - 1:,}, the labels of the model."
         )
     mask = np.zeros(labels, bool)
     mask[values] = True
@@ -168,10 +168,10 @@ def mask_of(given: Any, name: str, labels: int, find: Find) -> tuple[Bools, list
 
 def as_array(given: Any, name: str) -> npt.NDArray[Any]:
     """What was given as an array of truth values, of integers, or (dtype object) of strings."""
-    wanted = "A list of label keys, an array of label numbers or a truth value for each label is wanted."
+    expected = "expected a list of label keys, an array of label numbers or one truth value per label."
     if isinstance(given, (str, bytes, dict)) or is_sparse(given) or _endless(given) or not isinstance(given, Iterable):
-        found = f"{name}={given!r:.80}" if isinstance(given, (str, bytes)) else f"{name} is a {type(given).__name__}"
-        raise SettingsError(f"{found}. {wanted}")
+        found = f"{name} is {given!r:.80}" if isinstance(given, (str, bytes)) else f"{name} is a {type(given).__name__}"
+        raise SettingsError(f"{found}; {expected}")
     array: npt.NDArray[Any]
     if isinstance(given, np.ndarray):
         array = given
@@ -179,14 +179,14 @@ def as_array(given: Any, name: str) -> npt.NDArray[Any]:
         values = list(given)
         kinds = set(map(type, values))
         if str in kinds or (bool in kinds and len(kinds) > 1):
-            return as_keys(values, name, wanted)
+            return as_keys(values, name, expected)
         try:
             array = np.array(values) if values else np.zeros(0, np.int64)
         except ValueError:
-            raise SettingsError(f"{name} holds lists of different lengths. {wanted}") from None
+            raise SettingsError(f"{name} has lists of different lengths; {expected}") from None
     if array.ndim != 1 or array.dtype.kind not in "biuUO":
-        raise SettingsError(f"{name} is an array of shape {array.shape} and dtype {array.dtype}. {wanted}")
-    return as_keys(array.tolist(), name, wanted) if array.dtype.kind in "UO" else array
+        raise SettingsError(f"{name} is an array of shape {array.shape} and dtype {array.dtype}; {expected}")
+    return as_keys(array.tolist(), name, expected) if array.dtype.kind in "UO" else array
 
 
 def _endless(given: Any) -> bool:
@@ -194,11 +194,11 @@ def _endless(given: Any) -> bool:
     return isinstance(given, range) and len(given) >= 2**31
 
 
-def as_keys(values: list[Any], name: str, wanted: str) -> npt.NDArray[np.object_]:
-    """Strings alone."""
+def as_keys(values: list[Any], name: str, expected: str) -> npt.NDArray[np.object_]:
+    """Only strings."""
     for i, value in enumerate(values):
         if not isinstance(value, str):
-            raise SettingsError(f"{name}[{i}] is {value!r:.80} among other things. {wanted}")
+            raise SettingsError(f"{name}[{i}] is {value!r:.80} among other things; {expected}")
     keys = np.empty(len(values), object)
     keys[:] = values
     return keys

@@ -58,7 +58,7 @@ class LayerShape:
 
 @dataclass(frozen=True)
 class BeamCurve:
-    """What each beam costs and gives: precision at each depth (0 to 1), microseconds a query alone."""
+    """What each beam costs and gives: precision at each depth (0 to 1), microseconds per query, one at a time."""
 
     beams: tuple[int, ...]
     precision: dict[int, tuple[float, ...]]
@@ -82,7 +82,7 @@ def layer_shapes(model: Model) -> list[list[LayerShape]]:
 
 
 def plot_tree(model: Model) -> Drawing:
-    """Nodes, children a parent (mean, with a line from the fewest to the most) and non-zero weights of each layer."""
+    """Nodes, children per parent (mean, with a line from the fewest to the most) and non-zero weights of each layer."""
     trees = layer_shapes(model)
     figure, axes = _panels(3)
     for number, layers in enumerate(trees):
@@ -156,10 +156,10 @@ def plot_beam(
     left.set_ylabel("precision, percent")
     right.plot(places, curve.median, "o-", color=COLOURS[2], label="median query")
     right.plot(places, curve.slowest, "o:", color=COLOURS[2], alpha=0.6, label="slowest of a hundred")
-    right.set_ylabel("microseconds a query")
+    right.set_ylabel("microseconds per query")
     right.set_ylim(bottom=0)
     for panel in (left, right):
-        panel.set_xlabel("beam, nodes kept a layer")
+        panel.set_xlabel("beam, nodes kept per layer")
         panel.set_xticks(places, [f"{beam:,}" for beam in curve.beams])
         panel.legend(frameon=False, fontsize=9)
     _title(figure, f"{model.n_labels:,} labels, latency of {curve.queries:,} queries asked one at a time")

@@ -36,7 +36,7 @@ def products(query: Any, weights: Any) -> Floats:
 
 
 def path_scores(layers: Sequence[Layer], query: Any, activation: Activation) -> list[Floats]:
-    """The score of every node of one tree, layer by layer. It is its path's alone: no beam or filter changes a bit."""
+    """The score of every node of one tree, layer by layer. Only the path decides it; no beam or filter does."""
     every: list[Floats] = []
     above = np.full(1, activation.root_score, np.float32)
     for layer in layers:
@@ -45,8 +45,8 @@ def path_scores(layers: Sequence[Layer], query: Any, activation: Activation) -> 
             z = z + np.asarray(layer.bias, np.float32)
         own = activation.scores(z)
         parent = np.asarray(layer.parent, np.int64)
-        alone = np.bincount(parent)[parent] == 1
-        stands_in = alone & np.isposinf(np.zeros(len(parent)) if layer.bias is None else layer.bias)
+        only_child = np.bincount(parent)[parent] == 1
+        stands_in = only_child & np.isposinf(np.zeros(len(parent)) if layer.bias is None else layer.bias)
         parents = activation.handed_down(above[parent], stands_in)
         if activation.path == "product":
             own = parents * own
@@ -63,12 +63,12 @@ def reached(
     activation: Activation,
     beam: int,
     allowed: Bools | None = None,
-    wanted: int = 0,
+    least: int = 0,
 ) -> tuple[Ints, Floats]:
     """Every label that one tree reaches for one query with this beam, and its score.
 
     With a filter, nodes without an allowed label at or below them are as if they were not in the tree. Nodes that were
-    met but found no place in the beam wait in their layer: while fewer than `wanted` labels are reached, the best node
+    met but found no place in the beam wait in their layer: while fewer than `least` labels are reached, the best node
     that waits in the deepest layer where any does is opened too.
     """
     scores, places = path_scores(layers, query, activation), places_of(layers)
@@ -96,7 +96,7 @@ def reached(
     open_nodes(0, np.zeros(1, np.int64))
     for depth in range(1, len(layers)):
         open_nodes(depth, best_waiting(depth - 1, beam))
-    while sum(map(len, found)) < wanted and any(map(len, waiting)):
+    while sum(map(len, found)) < least and any(map(len, waiting)):
         deepest = max(depth for depth, there in enumerate(waiting) if len(there))
         open_nodes(deepest + 1, best_waiting(deepest, 1))
     return np.concatenate(found), np.concatenate(shown)
@@ -158,12 +158,12 @@ def topk(
     """
     X = sp.csr_array(X, dtype=np.float32, copy=True)
     X.sort_indices()  # sums are taken in rising feature order, however the row was given
-    wanted = 0 if allowed is None else k
+    least = 0 if allowed is None else k
     all_labels = np.full((X.shape[0], k), -1, np.int64)
     all_scores = np.full((X.shape[0], k), -np.inf, np.float32)
     for i in range(X.shape[0]):
         query = unit_length(X[[i]]) if unit_rows else X[[i]]
-        answers = [reached(layers, query, activation, beam, allowed, wanted) for layers in trees]
+        answers = [reached(layers, query, activation, beam, allowed, least) for layers in trees]
         labels, scores = answers[0] if len(answers) == 1 else mean_of(answers)
         best = rank(scores, labels, k)
         all_labels[i, : len(best)], all_scores[i, : len(best)] = labels[best], scores[best]

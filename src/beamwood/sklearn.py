@@ -103,7 +103,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Ranks labels with a tree of sparse linear models; for y of classes and for indicator matrices of many labels.
 
     preset:        "fast", "balanced" or "best"; every other setting that is None is the preset's (see `Settings`).
-    beam:          nodes kept a layer in predict.
+    beam:          nodes kept per layer in predict.
     k:             labels that predict gives each row of a multi-label problem; None: as many as the rows of fit have
                    on average, rounded (`k_`).
     threshold:     score that these labels must reach as well; None: no bound. See docs/scores.md for choosing one.

@@ -20,7 +20,7 @@ ODD: tuple[Any, ...] = (*WILD, -1, -(2**31), 1.5, 1e300, float("nan"), None, Tru
 
 @dataclass(frozen=True)
 class Base:
-    """An honest file, and what it answers."""
+    """A valid file, and what it answers."""
 
     file: bytes
     parts: Parts
@@ -57,10 +57,10 @@ def small_model(seed: int) -> bw.Model:
     return built[0] if len(built) == 1 else bw.Model.from_trees(built)
 
 
-def check(number: int, honest: list[Base], path: Path) -> None:
+def check(number: int, valid: list[Base], path: Path) -> None:
     """Spoils a file, opens and asks it, and compares with what may come of it."""
     rng = np.random.default_rng(number)
-    base = honest[int(rng.integers(len(honest)))]
+    base = valid[int(rng.integers(len(valid)))]
     how = (flipped, flipped, cut, sealed_flips, sealed_numbers, sealed_numbers, sealed_header, sealed_header)[
         number % 8
     ]

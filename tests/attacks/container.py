@@ -22,7 +22,7 @@ class Parts:
 
     @classmethod
     def of(cls, file: bytes) -> Parts:
-        """The parts of an honest file."""
+        """The parts of a valid file."""
         length = int.from_bytes(file[:8], "little")
         entries = json.loads(file[8 : 8 + length])
         meta = json.loads(entries.pop("__metadata__")["beamwood"])

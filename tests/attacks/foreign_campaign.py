@@ -1,6 +1,6 @@
 """A kind of foreign folder and a number in, a spoiled copy out, always the same one; and the check of what comes of it.
 
-Only a FormatError or a model that answers may come, and no more than twice the memory of an honest load.
+Only a FormatError or a model that answers may come, and no more than twice the memory of a valid load.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SLACK = 300_000  # bytes: what an error's own traceback and message may take
 
 
 class Folder:
-    """An honest folder of one kind, spoiled and mended again and again in place."""
+    """A valid folder of one kind, spoiled and mended again and again in place."""
 
     def __init__(self, kind: str, place: Path) -> None:
         self.kind, self.place = kind, place / kind
@@ -44,7 +44,7 @@ class Folder:
         self.files = sorted(path for path in self.place.rglob("*") if path.is_file() and path.name != "tree.txt")
         if kind == "tree":
             self.files = [self.place / "tree.txt"]
-        self.honest = {path: path.read_bytes() for path in self.files}
+        self.valid = {path: path.read_bytes() for path in self.files}
         self.open()  # what is loaded once, such as modules, is not counted
         self.most = max(self.memory() for _ in range(3))
 
@@ -80,7 +80,7 @@ class Folder:
             return self.outcome(number)
         finally:
             for path in touched:
-                path.write_bytes(self.honest[path])
+                path.write_bytes(self.valid[path])
 
     def outcome(self, number: int) -> str:
         """What loading comes to; anything but these two is an error of ours.
@@ -91,7 +91,7 @@ class Folder:
         most, result = self.measured()
         if most > (limit := 2 * self.most + SLACK):
             most, result = self.measured()
-        assert most <= limit, (self.kind, number, f"{most:,} bytes, an honest load takes {self.most:,}")
+        assert most <= limit, (self.kind, number, f"{most:,} bytes, a valid load takes {self.most:,}")
         return result
 
     def measured(self) -> tuple[int, str]:
@@ -113,14 +113,14 @@ class Folder:
         choice = rng.random()
         if choice < 0.03:
             path.unlink()
-            path.write_bytes(self.honest[self.files[int(rng.integers(len(self.files)))]])
+            path.write_bytes(self.valid[self.files[int(rng.integers(len(self.files)))]])
             return
         if choice < 0.12:
             del data[int(rng.integers(len(data) + 1)) :]
         elif choice < 0.16:
             data += bytes(rng.integers(0, 256, 1 + rng.integers(40), dtype=np.uint8))
         elif path.suffix == ".json" and choice < 0.7:
-            value = json.loads(self.honest[path])
+            value = json.loads(self.valid[path])
             spoil(rng, value)
             data = bytearray(json.dumps(value).encode())
         elif path.suffix in (".txt", ".tree") or path.name == "param":

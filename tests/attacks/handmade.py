@@ -18,7 +18,7 @@ Attack = Callable[[Parts], bytes]
 
 
 def frame(header: bytes) -> Attack:
-    """A header of one's own before the honest arrays."""
+    """A header of one's own before the valid arrays."""
     return lambda parts: framed(header, parts.blob)
 
 

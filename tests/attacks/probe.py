@@ -130,7 +130,7 @@ def check_layer(layer: bw.Layer, features: int) -> None:
 
 
 def limits() -> Iterator[None]:
-    """Memory is limited once, time anew before every file."""
+    """Memory is limited once, time again before every file."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
     resource.setrlimit(resource.RLIMIT_AS, (used + BYTES, used + BYTES))
     while True:

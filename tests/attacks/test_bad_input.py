@@ -1,4 +1,4 @@
-"""What people get wrong, one line each: an error of ours that says what was found, what was wanted and what to do."""
+"""What people get wrong, one line each: an error of ours that says what was found, what was expected and what to do."""
 
 from __future__ import annotations
 

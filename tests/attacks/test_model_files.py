@@ -54,12 +54,12 @@ def test_random_damage_never_crashes(tmp_path: Path) -> None:
         for part, bad in zip(parts, pool.map(lambda part: run_part(*part, tmp_path), parts), strict=True):
             done, failures = done + part[1], failures + bad
             rate = done / (time.monotonic() - begin)
-            print(f"{done:,} files, {len(failures)} failures, {rate:,.0f} files a second", flush=True)
+            print(f"{done:,} files, {len(failures)} failures, {rate:,.0f} files per second", flush=True)
     assert not failures, "\n".join(failures[:10])
 
 
 @pytest.fixture(scope="module")
-def honest(tmp_path_factory: pytest.TempPathFactory) -> Parts:
+def valid(tmp_path_factory: pytest.TempPathFactory) -> Parts:
     """A small model with every kind of array, as parts."""
     rng = np.random.default_rng(5)
     layers = [
@@ -67,19 +67,19 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Parts:
         bw.Layer(sparse(20, 30, 0.5, 2), rng.permutation(30) % 5, bias=rng.standard_normal(30)),
     ]
     model = bw.Model.from_layers(layers, keys=[f"key {i}" for i in range(30)], names=["name"] * 30)
-    path = tmp_path_factory.mktemp("honest") / "model.bw"
+    path = tmp_path_factory.mktemp("valid") / "model.bw"
     model.save(path)
     return Parts.of(path.read_bytes())
 
 
-def test_an_honest_file_taken_apart_and_sealed_again_is_fine(honest: Parts, tmp_path: Path) -> None:
-    (tmp_path / "model.bw").write_bytes(honest.copied().sealed())
+def test_a_valid_file_taken_apart_and_sealed_again_is_fine(valid: Parts, tmp_path: Path) -> None:
+    (tmp_path / "model.bw").write_bytes(valid.copied().sealed())
     assert Probe(tmp_path / "model.bw").run().errors == {}
 
 
 @pytest.mark.parametrize("name", handmade.ATTACKS)
-def test_a_hostile_file_ends_in_a_format_error(name: str, honest: Parts, tmp_path: Path) -> None:
-    check_hostile(handmade.ATTACKS[name](honest.copied()), name, tmp_path / "model.bw")
+def test_a_hostile_file_ends_in_a_format_error(name: str, valid: Parts, tmp_path: Path) -> None:
+    check_hostile(handmade.ATTACKS[name](valid.copied()), name, tmp_path / "model.bw")
 
 
 @pytest.mark.parametrize("name", handmade.OLD_ATTACKS)
@@ -99,21 +99,21 @@ def check_hostile(file: bytes, name: str, path: Path) -> None:
         assert len(message) < 700, "an error shows a whole file"
 
 
-def test_a_newer_file_names_the_version_to_install(honest: Parts, tmp_path: Path) -> None:
+def test_a_newer_file_names_the_version_to_install(valid: Parts, tmp_path: Path) -> None:
     path = tmp_path / "model.bw"
     for change in ({"format": 3, "version": "9.1"}, {"requires": ["threads-1", "warp"], "version": "9.1"}):
-        parts = honest.copied()
+        parts = valid.copied()
         parts.meta |= change
         path.write_bytes(parts.sealed())
         with pytest.raises(bw.FormatError, match=r"Install .*9\.1"):
             bw.load(path)
 
 
-def test_a_cut_at_every_edge_is_found(honest: Parts, tmp_path: Path) -> None:
-    file = honest.copied().sealed()
-    begin = len(file) - len(honest.blob)
+def test_a_cut_at_every_edge_is_found(valid: Parts, tmp_path: Path) -> None:
+    file = valid.copied().sealed()
+    begin = len(file) - len(valid.blob)
     edges = {0, 1, 7, 8, 9, begin - 1, begin, begin + 1, len(file) - 1}
-    edges |= {begin + edge + by for name in honest.entries for edge in honest.place(name) for by in (-1, 0, 1)}
+    edges |= {begin + edge + by for name in valid.entries for edge in valid.place(name) for by in (-1, 0, 1)}
     for edge in sorted(edge for edge in edges if 0 <= edge < len(file)):
         path = tmp_path / f"{edge}.bw"
         path.write_bytes(file[:edge])
@@ -122,9 +122,9 @@ def test_a_cut_at_every_edge_is_found(honest: Parts, tmp_path: Path) -> None:
                 bw.load(path, memory=memory)
 
 
-def test_every_bit_of_the_header_counts(honest: Parts, tmp_path: Path) -> None:
-    file = honest.copied().sealed()
-    begin = len(file) - len(honest.blob)
+def test_every_bit_of_the_header_counts(valid: Parts, tmp_path: Path) -> None:
+    file = valid.copied().sealed()
+    begin = len(file) - len(valid.blob)
     for place in range(0, begin, 3):
         spoiled = bytearray(file)
         spoiled[place] ^= 1 << (place % 8)

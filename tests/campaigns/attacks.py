@@ -1,4 +1,4 @@
-"""attacks.py — one client or a few that take all they can get in, what honest ones see meanwhile out."""
+"""attacks.py — one client or a few that take all they can get in, what ordinary ones see meanwhile out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUESTION = b'{"text": "wool socks"}'
 Attack = Callable[[int, float, Any], None]
 
 
-def honest(server: Running, seconds: float) -> list[float]:
+def ordinary(server: Running, seconds: float) -> list[float]:
     """Seconds that each question of a client took who asks one after the other."""
     found, connection, ends = [], server.connect(), time.monotonic() + seconds
     while time.monotonic() < ends:
@@ -36,24 +36,24 @@ def honest(server: Running, seconds: float) -> list[float]:
 
 
 def beside(server: Running, attack: Attack, attackers: int, seconds: float) -> tuple[bool, Counter[Any]]:
-    """Honest clients without an attack, beside it and without it; whether p99 stays, and what the attackers saw."""
-    calm = honest(server, seconds / 2)
+    """Ordinary clients without an attack, beside it and without it; whether p99 stays, and what the attackers saw."""
+    calm = ordinary(server, seconds / 2)
     before = memory(server)
     told: Any = multiprocessing.Queue()
     others = [multiprocessing.Process(target=attack, args=(server.port, seconds + 1, told)) for _ in range(attackers)]
     for other in others:
         other.start()
     time.sleep(1.0)
-    attacked = honest(server, seconds)
+    attacked = ordinary(server, seconds)
     most = memory(server)
     seen: Counter[Any] = Counter()
     for _ in others:
         seen += told.get(timeout=120)
     for other in others:
         other.join()
-    calm += honest(server, seconds / 2)
+    calm += ordinary(server, seconds / 2)
     ratio = percentile(attacked, 99) / percentile(calm, 99)
-    print(f"  honest client alone: p50 {percentile(calm, 50):.2f} ms, p99 {percentile(calm, 99):.2f} ms")
+    print(f"  ordinary client alone: p50 {percentile(calm, 50):.2f} ms, p99 {percentile(calm, 99):.2f} ms")
     print(
         f"  beside {attackers} attackers: p50 {percentile(attacked, 50):.2f} ms, p99 {percentile(attacked, 99):.2f} ms "
         f"({ratio:.1f} times); private memory {before:.0f} to {most:.0f} MB"
@@ -97,20 +97,20 @@ def unread(folder: Path) -> bool:
     body = json.dumps({"texts": ["history music war england art france"] * 100, "k": 1000, "beam": 1000}).encode()
     head = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(body)
     with Running(folder / "demo.bw", "--log", "off", "--read-timeout-ms", "3000") as server:
-        honest(server, 1)
+        ordinary(server, 1)
         before = memory(server)
         clients = [socket.create_connection((server.host, server.port)) for _ in range(12)]
         for client in clients:
             client.sendall(head + body)
         time.sleep(2.0)
         most = memory(server)
-        calm = honest(server, 3)
+        calm = ordinary(server, 3)
         wait_for(lambda: memory(server) < before + 30, 60)
         after = memory(server)
         for client in clients:
             client.close()
     print(f"  private memory {before:.0f} MB before, {most:.0f} MB with 12 that do not read, {after:.0f} MB afterwards")
-    print(f"  honest client meanwhile: p99 {percentile(calm, 99):.2f} ms")
+    print(f"  ordinary client meanwhile: p99 {percentile(calm, 99):.2f} ms")
     return most < before + 150
 
 

@@ -1,4 +1,4 @@
-"""hostile.py — requests that no honest client sends in, what became of them out."""
+"""hostile.py — requests that no ordinary client sends in, what became of them out."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def creep(port: int, number: int, ends: float) -> str:
 
 
 def crowd(port: int, clients: int, seconds: float, told: Any) -> None:
-    """Many of them, in a process of their own: the honest client must not wait for their share of Python."""
+    """Many of them, in a process of their own: the ordinary client must not wait for their share of Python."""
 
     async def all_of_them() -> list[str]:
         ends = time.monotonic() + seconds
@@ -76,10 +76,10 @@ def crowd(port: int, clients: int, seconds: float, told: Any) -> None:
 
 
 def slow(folder: Path, clients: int) -> bool:
-    """Slow clients hold connections open, byte by byte, while honest ones are timed: without them, with, without."""
+    """Slow clients hold connections open, byte by byte, while ordinary ones are timed: without them, with, without."""
     shop().save(folder / "shop.bw")
 
-    def honest(server: Running, seconds: float) -> list[float]:
+    def ordinary(server: Running, seconds: float) -> list[float]:
         found, connection, ends = [], server.connect(), time.monotonic() + seconds
         while time.monotonic() < ends:
             begun = time.perf_counter()
@@ -92,16 +92,16 @@ def slow(folder: Path, clients: int) -> bool:
         return found
 
     with Running(folder / "shop.bw", "--log", "off", "--read-timeout-ms", "5000", workers=2) as server:
-        alone = honest(server, 5)
+        alone = ordinary(server, 5)
         told: Any = multiprocessing.Queue()
         others = multiprocessing.Process(target=crowd, args=(server.port, clients, 14, told))
         others.start()
         time.sleep(2.0)
-        beside = honest(server, 10)
+        beside = ordinary(server, 10)
         became = Counter(told.get(timeout=60))
         others.join()
-        alone += honest(server, 5)
-    print(f"  honest client alone: p50 {percentile(alone, 50):.2f} ms, p99 {percentile(alone, 99):.2f} ms")
+        alone += ordinary(server, 5)
+    print(f"  ordinary client alone: p50 {percentile(alone, 50):.2f} ms, p99 {percentile(alone, 99):.2f} ms")
     print(f"  beside {clients} slow ones: p50 {percentile(beside, 50):.2f} ms, p99 {percentile(beside, 99):.2f} ms")
     print(f"  what became of the slow ones: {dict(became)}")
     near = all(percentile(beside, share) < 2 * percentile(alone, share) + 1 for share in (50, 99))

@@ -216,17 +216,17 @@ def test_train_shows_progress_and_notes_as_lines(shop: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "wanted"),
+    ("words", "code", "expected"),
     [
         (("rows.jsonl",), 2, "-o model.bw"),
-        (("-o", "m.bw"), 2, "DATA or --x"),
-        (("rows.jsonl", "--x", "X.npz", "-o", "m.bw"), 2, "found both"),
+        (("-o", "m.bw"), 2, "DATA and --x: neither"),
+        (("rows.jsonl", "--x", "X.npz", "-o", "m.bw"), 2, "DATA and --x: both"),
         (("rows.jsonl", "--y", "Y.npz", "-o", "m.bw"), 2, "--y goes with --x"),
         (("--x", "X.npz", "-o", "m.bw"), 2, "--y Y.npz"),
         (("X.npz", "-o", "m.bw"), 1, "--x X.npz --y Y.npz"),
-        (("rows.what", "-o", "m.bw"), 1, "cannot tell the format"),
-        (("rows.jsonl", "--format", "xls", "-o", "m.bw"), 2, "wanted one of"),
-        (("rows.jsonl", "--format", "lines", "-o", "m.bw"), 1, "texts alone"),
+        (("rows.what", "-o", "m.bw"), 1, "--format"),
+        (("rows.jsonl", "--format", "xls", "-o", "m.bw"), 2, "expected one of"),
+        (("rows.jsonl", "--format", "lines", "-o", "m.bw"), 1, "holds only texts"),
         (("nowhere.jsonl", "-o", "m.bw"), 1, "no such file"),
         (("rows.jsonl", "-o", "nowhere/m.bw"), 1, "does not exist"),
         (("rows.jsonl", "-o", "."), 1, "is a folder"),
@@ -241,12 +241,12 @@ def test_train_shows_progress_and_notes_as_lines(shop: Path) -> None:
         (("--x", "Y.npz", "--y", "short.npz", "-o", "m.bw"), 1, "must be equal"),
     ],
 )
-def test_train_errors(shop: Path, words: tuple[str, ...], code: int, wanted: str, tmp_path: Path) -> None:
+def test_train_errors(shop: Path, words: tuple[str, ...], code: int, expected: str, tmp_path: Path) -> None:
     for name in ("rows.jsonl", "X.npz", "Y.npz"):
         Path(name).write_bytes((shop / name).read_bytes())
     Path("empty.jsonl").write_text("")
     sp.save_npz("short.npz", sp.csr_matrix((3, 12), dtype=np.float32))
-    assert wanted in " ".join(fails("train", *words, code=code).replace("│", " ").split())
+    assert expected in " ".join(fails("train", *words, code=code).replace("│", " ").split())
     assert not Path("m.bw").exists()
     assert not list(tmp_path.glob(".*.draft"))
 
@@ -267,8 +267,8 @@ def test_predict_writes_json_lines_as_the_library_answers(shop: Path) -> None:
 
 def test_predict_writes_npz_and_gz(shop: Path) -> None:
     good("predict", shop / "numbers.bw", "--x", shop / "X.npz", "-o", "p.npz", "-q")
-    wanted = bw.load(shop / "numbers.bw").predict(sp.load_npz(shop / "X.npz"))
-    assert (sp.load_npz("p.npz") != wanted).nnz == 0
+    expected = bw.load(shop / "numbers.bw").predict(sp.load_npz(shop / "X.npz"))
+    assert (sp.load_npz("p.npz") != expected).nnz == 0
     said = json.loads(good("predict", shop / "numbers.bw", shop / "rows.txt", "-o", "p.jsonl.gz", "--json"))
     with gzip.open("p.jsonl.gz") as file:
         assert len(file.readlines()) == said["rows"] == 60
@@ -292,7 +292,7 @@ def test_predict_reads_svmlight_with_the_models_features(shop: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "expected"),
     [
         (("nowhere.bw", "rows.jsonl"), "Cannot read nowhere.bw"),
         (("rows.jsonl", "rows.jsonl"), "not a beamwood model"),
@@ -303,14 +303,14 @@ def test_predict_reads_svmlight_with_the_models_features(shop: Path) -> None:
         (("shop.bw", "empty.jsonl", "-o", "p.npz"), "no rows"),
     ],
 )
-def test_predict_errors(shop: Path, words: tuple[str, ...], wanted: str) -> None:
+def test_predict_errors(shop: Path, words: tuple[str, ...], expected: str) -> None:
     for name in ("rows.jsonl", "X.npz", "shop.bw", "numbers.bw"):
         Path(name).write_bytes((shop / name).read_bytes())
     Path("bad.txt").write_bytes(b"\xff\xfe\n")
     Path("empty.jsonl").write_text("")
     said = run("predict", *words, "-q")
     assert said.exit_code == 1
-    assert wanted in said.stderr
+    assert expected in said.stderr
     assert said.stderr.count("\n") == 1
     assert not Path("p.npz").exists()
 
@@ -320,8 +320,8 @@ def test_evaluate_measures_as_the_library_does(shop: Path) -> None:
         good("evaluate", shop / "numbers.bw", "--x", shop / "X.npz", "--y", shop / "Y.npz", "--at", "1,2", "--json")
     )
     model, X, Y = bw.load(shop / "numbers.bw"), sp.load_npz(shop / "X.npz"), sp.load_npz(shop / "Y.npz")
-    wanted = bw.evaluate(model.topk(X, k=2), Y, at=(1, 2)).as_dict()
-    assert {name: said[name] for name in wanted} == wanted
+    expected = bw.evaluate(model.topk(X, k=2), Y, at=(1, 2)).as_dict()
+    assert {name: said[name] for name in expected} == expected
 
 
 def test_evaluate_on_texts_counts_unseen_labels_as_missed(shop: Path) -> None:
@@ -396,7 +396,7 @@ def test_unknown_labels_are_an_error_or_in_a_file_a_note(shop: Path) -> None:
     assert result.stderr == "note: the model has no labels for 1 of the keys: hats\n"
     assert "no such file" in fails("search", shop / "shop.bw", "wool", "--allow-file", "nowhere.txt")
     Path("odd.txt").write_bytes(b"\xff\n")
-    assert "line 1: found bytes that are not UTF-8" in fails("search", shop / "shop.bw", "x", "--allow-file", "odd.txt")
+    assert "line 1 has bytes that are not UTF-8" in fails("search", shop / "shop.bw", "x", "--allow-file", "odd.txt")
 
 
 def test_explain_shows_what_each_word_adds(shop: Path) -> None:
@@ -436,8 +436,8 @@ def test_the_terminal_is_safe_from_names() -> None:
 
 def test_inspect_shows_shape_sizes_and_weights(shop: Path) -> None:
     out = good("inspect", shop / "shop.bw", "--data", shop / "rows.jsonl", "--top", 2, "--verify")
-    for wanted in ("5 labels", "Nodes a layer", "Bytes by section", "Weights by size", "Most frequent labels"):
-        assert wanted in out
+    for expected in ("5 labels", "Nodes per layer", "Bytes by section", "Weights by size", "Most frequent labels"):
+        assert expected in out
 
 
 def test_inspect_shows_the_most_frequent_labels_of_the_training(shop: Path) -> None:

@@ -116,17 +116,17 @@ NUMBERS = st.one_of(
 @given(NUMBERS)
 def test_numbers_are_rounded_as_python_and_numpy_do(word: str) -> None:
     with np.errstate(over="ignore"):
-        wanted = np.float32(float(word))
+        expected = np.float32(float(word))
     text = f"1 1 1\n 0:{word}\n".encode("ascii", "replace")
-    if np.isfinite(wanted):
-        assert read_xmc(io.BytesIO(text)).X.data.tobytes() == wanted.tobytes()
+    if np.isfinite(expected):
+        assert read_xmc(io.BytesIO(text)).X.data.tobytes() == expected.tobytes()
     else:
         with pytest.raises(DataError, match="range of float32"):
             read_xmc(io.BytesIO(text))
 
 
 @pytest.mark.parametrize(
-    ("line", "found", "wanted"),
+    ("line", "found", "expected"),
     [
         (b"0 5:1", "5:1", "feature id below 5"),
         (b"4 0:1", "4", "label ids below 4"),
@@ -151,14 +151,14 @@ def test_numbers_are_rounded_as_python_and_numpy_do(word: str) -> None:
         (b"0 0:0x1p3", "0:0x1p3", "decimal number"),
     ],
 )
-def test_a_bad_line_is_described_or_skipped(line: bytes, found: str, wanted: str, tmp_path: Path) -> None:
+def test_a_bad_line_is_described_or_skipped(line: bytes, found: str, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.txt"
     path.write_bytes(b"3 5 4\n1 0:1\n" + line + b"\n2 1:1\n")
     with pytest.raises(DataError) as caught:
         read_xmc(path)
     message = str(caught.value)
-    assert message.startswith(f"{path}, line 3: found {found!r}, wanted ")
-    assert wanted in message
+    assert message.startswith(f"{path}, line 3 has {found!r}; expected ")
+    assert expected in message
     rows = read_xmc(path, skip_bad=True)
     assert rows.skipped == 1
     assert rows.X.toarray()[:, :2].tolist() == [[1, 0], [0, 1]]
@@ -174,14 +174,14 @@ def test_unsorted_features_are_sorted_and_labels_are_a_set() -> None:
 
 @pytest.mark.parametrize("header", [b"", b"3 5\n", b"0,1 2:3\n", b"3 5 x\n", b"3 5 99999999999\n", b"-1 5 4\n"])
 def test_a_missing_header_is_described(header: bytes) -> None:
-    with pytest.raises(DataError, match=r"line 1: found .* wanted a header"):
+    with pytest.raises(DataError, match=r"line 1 is .*; expected a header"):
         read_xmc(io.BytesIO(header + b"0 0:1\n"[: 6 * bool(header)]))
 
 
 def test_too_few_and_too_many_rows_are_errors() -> None:
-    with pytest.raises(DataError, match="found 2 rows, the header says 3"):
+    with pytest.raises(DataError, match="has 2 rows; expected 3, as its header says"):
         read_xmc(io.BytesIO(b"3 5 4\n0 0:1\n1 1:1"))
-    with pytest.raises(DataError, match="line 4: found '2', wanted no more rows"):
+    with pytest.raises(DataError, match="line 4 has '2'; expected no more rows"):
         read_xmc(io.BytesIO(b"2 5 4\n0 0:1\n1 1:1\n2 2:1\n"))
     assert read_xmc(io.BytesIO(b"2 5 4\n0 0:1\n1 1:1\n2 2:1\n"), skip_bad=True).skipped == 1
     assert read_xmc(io.BytesIO(b"0 5 4\n")).X.shape == (0, 5)
@@ -204,12 +204,12 @@ def test_svmlight_equals_scikit_learn() -> None:
 
 
 def test_svmlight_ids_that_do_not_fit_are_errors() -> None:
-    with pytest.raises(DataError, match="feature 0 was found"):
+    with pytest.raises(DataError, match="has feature 0; expected ids from 1 on"):
         read_svmlight(io.BytesIO(b"1 0:1\n"), zero_based=False)
     for zero_based, text in ((True, b"1 3:1\n"), (False, b"1 4:1\n"), ("auto", b"1 0:1 3:1\n")):
         with pytest.raises(DataError, match="feature"):
             read_svmlight(io.BytesIO(text), features=3, zero_based=zero_based)
-    with pytest.raises(DataError, match="line 2: found 'one', wanted a number"):
+    with pytest.raises(DataError, match="line 2 has 'one'; expected a number"):
         read_svmlight(io.BytesIO(b"1 1:1\none 1:1\n"), multilabel=False)
     with pytest.raises(SettingsError):
         read_svmlight(io.BytesIO(b""), zero_based="maybe")
@@ -224,9 +224,9 @@ def test_compressed_files_and_standard_input_are_read(tmp_path: Path) -> None:
     half = len(XMC) // 2
     frames = zstandard.compress(XMC[:half]) + zstandard.compress(XMC[half:])
     (tmp_path / "a.txt.zst").write_bytes(frames)
-    wanted = read_xmc(tmp_path / "a.txt")
+    expected = read_xmc(tmp_path / "a.txt")
     for name in ("a.txt.gz", "a.txt.zst"):
-        assert same(read_xmc(tmp_path / name).X, wanted.X)
+        assert same(read_xmc(tmp_path / name).X, expected.X)
         broken = tmp_path / f"cut-{name}"
         broken.write_bytes((tmp_path / name).read_bytes()[:-9])
         with pytest.raises(DataError, match="damaged or cut off"):
@@ -236,7 +236,7 @@ def test_compressed_files_and_standard_input_are_read(tmp_path: Path) -> None:
             read_xmc(broken)
     code = "from beamwood.inputs.data import read_xmc; print(read_xmc('-').X.sum())"
     done = subprocess.run([sys.executable, "-c", code], input=XMC, capture_output=True, check=True)
-    assert float(done.stdout) == wanted.X.sum()
+    assert float(done.stdout) == expected.X.sum()
 
 
 def test_files_that_cannot_be_read_are_data_errors(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_formats_are_told_by_name() -> None:
     }
     assert {name: format_of(name) for name in names} == names
     for unknown in ("-", "data", "a.gz", "a.xlsx"):
-        with pytest.raises(SettingsError, match="cannot tell the format"):
+        with pytest.raises(SettingsError, match="tells no format"):
             format_of(unknown)
 
 
@@ -308,12 +308,12 @@ def test_label_tables_map_keys_to_ids_and_back(tmp_path: Path) -> None:
 def test_bad_label_tables_are_refused() -> None:
     for text, message in (
         (b"a\tA\nb\na\n", "'a' is there twice"),
-        (b"a\n\tname\n", "line 2: found"),
-        (b"a\n\xff\n", "line 2: .* not UTF-8"),
+        (b"a\n\tname\n", "line 2 is"),
+        (b"a\n\xff\n", "line 2 has .* not UTF-8"),
     ):
         with pytest.raises(DataError, match=message):
             LabelTable.from_file(io.BytesIO(text))
-    with pytest.raises(DataError, match="one name a key"):
+    with pytest.raises(DataError, match="one name per key"):
         LabelTable(("a", "b"), ("A",))
     for wrong in ([["a"], "b"], [["a", 3]]):
         with pytest.raises(DataError):

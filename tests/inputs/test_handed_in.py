@@ -89,7 +89,7 @@ def test_lines_and_rows_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     bad: list[str] = []
     assert len(list(iter_records(tmp_path / "x.jsonl", on_bad=bad.append))) == 2
     assert len(bad) == 1
-    assert "line 2: found a line of more than 100 bytes" in bad[0]
+    assert "line 2: it has more than 100 bytes" in bad[0]
     (tmp_path / "x.csv").write_bytes(b'text,labels\n"open' + b"\nmore" * 100)
     with pytest.raises(bw.DataError, match="quote that is not closed"):
         read_records(tmp_path / "x.csv")

@@ -25,11 +25,11 @@ def jsonl(rows: list) -> bytes:
 
 
 def test_jsonl_is_read(tmp_path: Path) -> None:
-    wanted = Records([t for t, _ in ROWS], [ls for _, ls in ROWS])
+    expected = Records([t for t, _ in ROWS], [ls for _, ls in ROWS])
     (tmp_path / "a.jsonl").write_bytes(jsonl(ROWS))
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"\xef\xbb\xbf" + jsonl(ROWS) + b"\n"))
-    assert read_records(tmp_path / "a.jsonl") == wanted
-    assert read_records(tmp_path / "a.jsonl.gz") == wanted
+    assert read_records(tmp_path / "a.jsonl") == expected
+    assert read_records(tmp_path / "a.jsonl.gz") == expected
     assert list(iter_records(io.BytesIO(jsonl(ROWS)), format="jsonl")) == ROWS
 
 
@@ -51,17 +51,17 @@ def test_labels_may_be_lists_numbers_or_strings_with_a_separator() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"text": "x"', "wanted one JSON object"),
-        (b"[1, 2]", "wanted one JSON object"),
-        (b'{"labels": []}', "found no 'text'"),
-        (b'{"text": "x"}', "found no 'labels'"),
-        (b'{"text": 3, "labels": []}', "found 3 in 'text', wanted a string"),
-        (b'{"text": null, "labels": []}', "found None in 'text'"),
-        (b'{"text": "x", "labels": null}', "found None in 'labels'"),
-        (b'{"text": "x", "labels": [1.5]}', "found 1.5 in 'labels'"),
-        (b'{"text": "x", "labels": [""]}', "found '' in 'labels'"),
-        (b'{"text": "x", "labels": [true]}', "found True in 'labels'"),
-        (b'{"text": "\xff", "labels": []}', "not UTF-8 at byte 11"),
+        (b'{"text": "x"', "expected one JSON object"),
+        (b"[1, 2]", "expected one JSON object"),
+        (b'{"labels": []}', "it has no 'text'"),
+        (b'{"text": "x"}', "it has no 'labels'"),
+        (b'{"text": 3, "labels": []}', "'text' is 3; expected a string"),
+        (b'{"text": null, "labels": []}', "'text' is None"),
+        (b'{"text": "x", "labels": null}', "'labels' has None"),
+        (b'{"text": "x", "labels": [1.5]}', "'labels' has 1.5"),
+        (b'{"text": "x", "labels": [""]}', "'labels' has ''"),
+        (b'{"text": "x", "labels": [true]}', "'labels' has True"),
+        (b'{"text": "\xff", "labels": []}', "byte 11 is not UTF-8"),
         (b"[" * 100_000, "nested too deeply"),
     ],
 )
@@ -79,8 +79,8 @@ CSV = '\ufefflabels,id,text\r\na|b,1,"red, ""wool""\nsocks"\r\n,2,\r\n\r\nÄ �
 
 
 def test_csv_and_tsv_are_read() -> None:
-    wanted = Records(['red, "wool"\nsocks', "", "日本語"], [["a", "b"], [], ["Ä 🧦"]])
-    assert read_records(io.BytesIO(CSV), format="csv", separator="|") == wanted
+    expected = Records(['red, "wool"\nsocks', "", "日本語"], [["a", "b"], [], ["Ä 🧦"]])
+    assert read_records(io.BytesIO(CSV), format="csv", separator="|") == expected
     tsv = b"text\tlabels\nsome words\tx\n"
     assert read_records(io.BytesIO(tsv), format="tsv") == Records(["some words"], [["x"]])
     long = b"text,labels\n" + b"word " * 2_000_000 + b",x\n"
@@ -89,7 +89,7 @@ def test_csv_and_tsv_are_read() -> None:
 
 def test_ragged_rows_and_broken_bytes_in_csv_are_described_or_skipped() -> None:
     text = b'text,labels\ngood,x\n"two\nlines",x,extra\nshort\nb\xffd,x\nlast,y\n'
-    with pytest.raises(DataError, match="line 3: found 3 cells, wanted 2"):
+    with pytest.raises(DataError, match="line 3: it has 3 cells; expected 2"):
         read_records(io.BytesIO(text), format="csv")
     messages: list[str] = []
     rows = list(iter_records(io.BytesIO(text), format="csv", on_bad=messages.append))
@@ -107,7 +107,7 @@ def test_missing_columns_and_formats_are_described() -> None:
         read_records(io.BytesIO(b""), format="csv")
     with pytest.raises(SettingsError, match="format is 'xml'"):
         read_records(io.BytesIO(b""), format="xml")
-    with pytest.raises(SettingsError, match="cannot tell the format"):
+    with pytest.raises(SettingsError, match="tells no format"):
         read_records(io.BytesIO(b""))
     with pytest.raises(SettingsError, match="separator"):
         read_records(io.BytesIO(b""), format="csv", separator="")
@@ -123,7 +123,7 @@ def test_parquet_is_read(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": [t for t, _ in ROWS], "labels": [ls for _, ls in ROWS]}), path)
     assert read_records(path) == Records([t for t, _ in ROWS], [ls for _, ls in ROWS])
     pq.write_table(pa.table({"t": ["x", None, "y"], "l": ["a;b", "c", "d"]}), path)
-    with pytest.raises(DataError, match="row 2: found None in 't'"):
+    with pytest.raises(DataError, match="row 2: 't' is None"):
         read_records(path, text="t", labels="l")
     assert read_records(path, text="t", labels="l", separator=";", skip_bad=True) == Records(
         ["x", "y"], [["a", "b"], ["d"]], 1

@@ -53,13 +53,13 @@ def assert_same_features(ours: FittedText, theirs: object, texts: list[str]) -> 
 
 
 def assert_same_rows(ours: FittedText, theirs: object, texts: list[str]) -> None:
-    rows, wanted = ours.transform(texts, threads=2), theirs.transform(texts)
-    wanted.sort_indices()
-    assert rows.shape == wanted.shape
+    rows, expected = ours.transform(texts, threads=2), theirs.transform(texts)
+    expected.sort_indices()
+    assert rows.shape == expected.shape
     assert rows.dtype == np.float32
-    np.testing.assert_array_equal(rows.indptr, wanted.indptr)
-    np.testing.assert_array_equal(rows.indices, wanted.indices)
-    np.testing.assert_allclose(rows.data, wanted.data, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(rows.indptr, expected.indptr)
+    np.testing.assert_array_equal(rows.indices, expected.indices)
+    np.testing.assert_allclose(rows.data, expected.data, rtol=1e-6, atol=1e-6)
 
 
 OPTIONS = [
@@ -271,8 +271,8 @@ def test_ten_megabytes_of_text_are_one_row() -> None:
     long = " ".join(TEXTS) * 12_000
     assert len(long.encode()) > 10_000_000
     theirs = TfidfVectorizer(ngram_range=(1, 2)).fit(TEXTS)
-    rows, wanted = fitted.transform([long]), theirs.transform([long])
-    np.testing.assert_allclose(rows.toarray(), wanted.toarray(), atol=1e-6)
+    rows, expected = fitted.transform([long]), theirs.transform([long])
+    np.testing.assert_allclose(rows.toarray(), expected.toarray(), atol=1e-6)
     one_word = "x" * 10_000_000
     assert TextFeatures().fit([one_word, "short"]).transform([one_word]).nnz == 1
     assert TextFeatures(analyzer="char_wb", ngram_range=(3, 3)).fit([one_word]).columns == 3
@@ -290,14 +290,14 @@ def test_arrays_go_round_and_are_not_copied(tmp_path: Path) -> None:
     again = FittedText.from_arrays(json.loads(json.dumps(fitted.settings())), mapped)
     assert again.blocks == blocks
     assert again.vocabulary() == fitted.vocabulary()
-    wanted = fitted.transform(texts)
+    expected = fitted.transform(texts)
     vectorizer = again.vectorizer
     del again, mapped, fitted
     gc.collect()
     lengths, ids, values = vectorizer.transform(texts, 1)
-    np.testing.assert_array_equal(ids, wanted.indices)
-    np.testing.assert_array_equal(values, wanted.data)
-    np.testing.assert_array_equal(np.cumsum(lengths), wanted.indptr[1:])
+    np.testing.assert_array_equal(ids, expected.indices)
+    np.testing.assert_array_equal(values, expected.data)
+    np.testing.assert_array_equal(np.cumsum(lengths), expected.indptr[1:])
 
 
 @settings(max_examples=200, deadline=None)
@@ -353,7 +353,7 @@ def test_copies_and_pickles_give_the_same_rows() -> None:
 
 def test_a_fitted_text_serves_many_threads_at_once() -> None:
     fitted = TextFeatures(ngram_range=(1, 2)).fit(TEXTS)
-    wanted = fitted.transform(TEXTS * 50, threads=1)
+    expected = fitted.transform(TEXTS * 50, threads=1)
     answers: list = []
     workers = [
         threading.Thread(target=lambda: answers.append(fitted.transform(TEXTS * 50, threads=2))) for _ in range(6)
@@ -363,4 +363,4 @@ def test_a_fitted_text_serves_many_threads_at_once() -> None:
     for worker in workers:
         worker.join()
     assert len(answers) == 6
-    assert all((answer != wanted).nnz == 0 for answer in answers)
+    assert all((answer != expected).nnz == 0 for answer in answers)

@@ -92,14 +92,14 @@ def np_weights(features: int, nodes: int) -> object:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("nothing-here", "m.bw"), 1, "nothing there, a folder is wanted"),
+        (("nothing-here", "m.bw"), 1, "nothing is there; expected a folder"),
         ((GOLDEN, "m.bw"), 1, "looks like this folder"),
         ((GOLDEN / "small" / "vec", "m.bw"), 1, "holds text features, not a model"),
         ((GOLDEN / "small" / "pecos", "m.bw", "--from", "omikuji"), 1, "settings.json: the file is not there"),
-        ((GOLDEN / "small" / "pecos", "m.bw", "--from", "word2vec"), 1, "kind 'word2vec' is not known"),
+        ((GOLDEN / "small" / "pecos", "m.bw", "--from", "word2vec"), 1, "kind is 'word2vec'; expected one of"),
         ((GOLDEN / "small" / "pecos", "m.bw", "--tree", "0"), 2, "--tree goes with --to"),
         ((GOLDEN / "small" / "pecos", "there.bw"), 1, "is there already; --force replaces it"),
-        (("there.bw", "out", "--to", "tensorflow"), 1, "cannot be written as 'tensorflow'"),
+        (("there.bw", "out", "--to", "tensorflow"), 1, "kind is 'tensorflow', which models cannot be written as"),
         (("there.bw", "folder", "--to", "pecos"), 1, "is there already; --force replaces it"),
         (("there.bw", "no/folder", "--to", "pecos"), 1, "does not exist; make it first"),
         (("there.bw", "out", "--to", "napkinxc"), 1, "cannot be written for it"),

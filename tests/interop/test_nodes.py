@@ -72,11 +72,11 @@ def test_a_tree_of_too_many_layers_is_refused() -> None:
 
 def test_the_structure_goes_out_as_text_and_comes_back(tmp_path: Path) -> None:
     model = small_model()
-    assert write(model, tmp_path / "tree.txt", "tree") == ["the tree alone, without weights"]
+    assert write(model, tmp_path / "tree.txt", "tree") == ["only the tree, without weights"]
     assert (tmp_path / "tree.txt").read_text().startswith("40 47\n-1 0\n0 1\n")
-    found, wanted = read_tree(tmp_path / "tree.txt"), tree_of(model)
-    assert np.array_equal(found.parent, wanted.parent)
-    assert np.array_equal(found.label, wanted.label)
+    found, expected = read_tree(tmp_path / "tree.txt"), tree_of(model)
+    assert np.array_equal(found.parent, expected.parent)
+    assert np.array_equal(found.label, expected.label)
     with pytest.raises(bw.SettingsError, match="is there already"):
         write(model, tmp_path / "tree.txt", "tree")
 
@@ -106,7 +106,7 @@ def test_the_structure_of_one_model_trains_another(tmp_path: Path) -> None:
         ("2 9\n-1 0\n", "line 1 is '2 9'"),
         ("1 2\n-1 0\n0 x 0\n", "line 3 is '0 x 0'"),
         ("1 2\n-1 0\n0 0 0\n", "line 3 is '0 0 0'"),
-        ("1 2\n-1 0\n7 1 0\n", "line 3: parent 7"),
+        ("1 2\n-1 0\n7 1 0\n", "line 3 has parent 7"),
         ("2 2\n-1 0\n0 1 0\n", "1 labels and 1 roots"),
         ("1 3\n-1 0\n2 1 0\n1 2\n", "its own ancestor"),
     ],

@@ -60,13 +60,13 @@ def test_scores_are_those_of_a_plain_script(bonsai: bool, logistic: bool, seed: 
         labels, scores = found.model.topk(X, LABELS, beam)
         for i in range(X.shape[0]):
             x = dict(zip(X[[i]].indices.tolist(), X[[i]].data.tolist(), strict=True))
-            wanted: dict[int, float] = {}
+            expected: dict[int, float] = {}
             for root in roots:
                 for label, score in scores_of(root, x, bias, logistic, discount if bonsai else 1, beam).items():
-                    wanted[label] = wanted.get(label, 0) + score / len(roots)
+                    expected[label] = expected.get(label, 0) + score / len(roots)
             ours = {int(j): float(s) for j, s in zip(labels[i], scores[i], strict=True) if j >= 0}
-            assert ours.keys() == wanted.keys(), (beam, i)
-            for label, score in wanted.items():
+            assert ours.keys() == expected.keys(), (beam, i)
+            for label, score in expected.items():
                 assert ours[label] == pytest.approx(score, abs=1e-6), (beam, i, label)
 
 
@@ -99,22 +99,25 @@ def many_features(folder: Path) -> None:
 
 
 HOSTILE: dict[str, tuple[Any, str]] = {
-    "many features": (many_features, r"0.tree: it says 2,147,483,646 features; with \d+ weights"),
-    "short param": (lambda f: (f / "param").write_text("1\n2\n"), r"param: it has 2 lines; 15 .* or 20"),
+    "many features": (many_features, r"0.tree: it says 2,147,483,646 features; expected at most"),
+    "short param": (lambda f: (f / "param").write_text("1\n2\n"), r"param: it has 2 lines; expected 15 .* or 20"),
     "features": (replace_line("param", 1, "1e99"), r"param: line 1, num_Xf, is '1e99'"),
     "a word": (replace_line("param", 14, "abc"), r"param: line 14, discount, is 'abc'"),
     "a tree more": (replace_line("param", 7, "3"), r"2.tree: the file is not there"),
     "nodes": (replace_line("0.tree", 3, "9999999"), r"0.tree: line 3: "),
-    "no leaf flag": (replace_line("0.tree", 4, "2"), r"0.tree: line 4: 2, 0 or 1 is wanted"),
-    "children": (replace_line("0.tree", 5, "1 2 3 999"), r"0.tree: line 5: the children \[1, 2, 3, 999\]"),
+    "no leaf flag": (replace_line("0.tree", 4, "2"), r"0.tree: line 4: the leaf flag is 2; expected 0 or 1"),
+    "children": (replace_line("0.tree", 5, "1 2 3 999"), r"0.tree: line 5: the children are \[1, 2, 3, 999\]"),
     "twice": (replace_line("0.tree", 5, "1 2 2 4"), r"0.tree: .*node 2 is the child of two nodes"),
-    "depth": (replace_line("0.tree", 6, ""), r"0.tree: line 6: '', the depth is wanted"),
-    "labels": (replace_line("0.tree", 7, "3 1 2 99"), r"0.tree: line 7: \[3, 1, 2, 99\]"),
-    "matrix": (replace_line("0.tree", 8, "4 99"), r"0.tree: line 8: 4 columns of 99 rows, 4 of 13 are wanted"),
-    "column": (replace_line("0.tree", 9, "1:2 x"), r"0.tree: line 9: not a list of index:weight"),
-    "index": (replace_line("0.tree", 9, "99:1"), r"0.tree: line 9: indices that do not rise"),
-    "falling": (replace_line("0.tree", 9, "5:1 3:1"), r"0.tree: line 9: indices that do not rise"),
-    "nan": (replace_line("0.tree", 9, "3:nan"), r"0.tree: line 9: a weight that is not a finite"),
+    "depth": (replace_line("0.tree", 6, ""), r"0.tree: line 6: found ''; expected the depth"),
+    "labels": (replace_line("0.tree", 7, "3 1 2 99"), r"0.tree: line 7: found \[3, 1, 2, 99\]"),
+    "matrix": (
+        replace_line("0.tree", 8, "4 99"),
+        r"0.tree: line 8: the matrix has 4 columns of 99 rows; expected 4 of 13",
+    ),
+    "column": (replace_line("0.tree", 9, "1:2 x"), r"0.tree: line 9: .*expected a list of index:weight"),
+    "index": (replace_line("0.tree", 9, "99:1"), r"0.tree: line 9: indices do not rise"),
+    "falling": (replace_line("0.tree", 9, "5:1 3:1"), r"0.tree: line 9: indices do not rise"),
+    "nan": (replace_line("0.tree", 9, "3:nan"), r"0.tree: line 9: a weight is not finite"),
     "cut": (lambda f: (f / "0.tree").write_text((f / "0.tree").read_text()[:200]), r"0.tree: "),
 }
 

@@ -101,10 +101,10 @@ def test_labels_without_a_parent_score_worst(tmp_path: Path) -> None:
     lost = [*np.flatnonzero(whole.layers()[2].parent == 1).tolist(), 3]
     X, L = golden_rows("small"), whole.n_labels
     labels, scores = found.model.topk(X, L, L)
-    wanted = whole.predict(X, L, L).toarray()
-    wanted[:, lost] = 0
+    expected = whole.predict(X, L, L).toarray()
+    expected[:, lost] = 0
     assert np.array_equal(np.sort(labels, axis=1), np.tile(np.arange(L), (X.shape[0], 1)))
-    assert np.array_equal(scores, np.take_along_axis(wanted, labels, axis=1))
+    assert np.array_equal(scores, np.take_along_axis(expected, labels, axis=1))
 
 
 # --- hostile folders --------------------------------------------------------------------------------------------------
@@ -144,11 +144,14 @@ def many_nodes(folder: Path) -> None:
 LAYER = "ranker/1.model"
 HOSTILE: dict[str, tuple[Any, str]] = {
     "no param": (lambda f: (f / "ranker/param.json").unlink(), r"ranker/param.json: the file is not there"),
-    "a list": (lambda f: (f / "ranker/param.json").write_text("[]"), r"param.json: holds a list"),
-    "deep": (lambda f: (f / "ranker/param.json").write_text("[" * 100_000), r"param.json: not a JSON file"),
+    "a list": (lambda f: (f / "ranker/param.json").write_text("[]"), r"param.json: it holds a list"),
+    "deep": (lambda f: (f / "ranker/param.json").write_text("[" * 100_000), r"param.json: it is not JSON"),
     "depth": (lambda f: edit_json(f / "ranker/param.json", depth=10**9), r"param.json: depth is 1000000000"),
     "a layer more": (lambda f: edit_json(f / "ranker/param.json", depth=4), r"3.model/param.json: the file is not"),
-    "features": (lambda f: edit_json(f / "ranker/param.json", nr_features=5), r"param.json: nr_features is 5, but"),
+    "features": (
+        lambda f: edit_json(f / "ranker/param.json", nr_features=5),
+        r"param.json: nr_features is 5; expected",
+    ),
     "bias": (lambda f: edit_json(f / LAYER / "param.json", bias="x"), r"1.model/param.json: bias is 'x'"),
     "kwargs": (lambda f: edit_json(f / LAYER / "param.json", pred_kwargs=[]), r"param.json: pred_kwargs is \[\]"),
     "post": (
@@ -171,7 +174,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
         lambda f: replace_npz(f / LAYER / "W.npz", data=np.array([{}], object)),
         r"W.npz: data.npy has dtype object",
     ),
-    "many features": (many_features, r"W.npz: it says 2,147,483,646 features; with [\d,]+ weights"),
+    "many features": (many_features, r"W.npz: it says 2,147,483,646 features; expected at most"),
     "many nodes": (many_nodes, r"W.npz: [\d,]+ values in 100,000,000 columns"),
     "many parents": (lambda f: reshape_npz(f / LAYER / "C.npz", "csr", columns=10**9), r"C.npz: \d+ values in 1,000"),
     "coo": (lambda f: replace_npz(f / LAYER / "W.npz", format=np.array(b"coo")), r"W.npz: its format is 'coo'"),
@@ -217,7 +220,7 @@ def test_nodes_with_two_parents_are_refused(tmp_path: Path) -> None:
 def test_the_vectorizer_makes_the_rows_that_libpecos_makes(tmp_path: Path) -> None:
     """Case, spaces, tabs, unknown tokens, truncation, two base vectorizers; also once saved with a model and loaded."""
     golden = json.loads((GOLDEN / "small" / "vec.json").read_text())
-    wanted = sp.csr_matrix((golden["data"], golden["indices"], golden["indptr"]), shape=golden["shape"])
+    expected = sp.csr_matrix((golden["data"], golden["indices"], golden["indptr"]), shape=golden["shape"])
     text = read_text(GOLDEN / "small" / "vec").text
     layer = bw.Layer(sparse(text.columns, 5, 0.5, 3), np.zeros(5, np.int64))
     bw.Model.from_layers([layer]).with_text(text).save(tmp_path / "m.bw")
@@ -227,7 +230,7 @@ def test_the_vectorizer_makes_the_rows_that_libpecos_makes(tmp_path: Path) -> No
         rows = one.transform(golden["texts"])
         assert rows.indptr.tolist() == golden["indptr"]
         assert rows.indices.tolist() == golden["indices"]
-        assert np.abs(rows.data - wanted.data).max() < 1e-6
+        assert np.abs(rows.data - expected.data).max() < 1e-6
 
 
 def test_a_pickled_vectorizer_is_not_opened(tmp_path: Path) -> None:

@@ -37,6 +37,6 @@ def test_the_demo_runs_on_some_of_its_data(tmp_path: Path) -> None:
         env={"BEAMWOOD_DATA": str(ROOT / "data"), "PATH": "/usr/bin:/bin", "NO_COLOR": "1", "TERM": "dumb"},
     )
     assert ran.returncode == 0, ran.stderr
-    for wanted in ("recall@10", "BM25", "most frequent", "same bits", "history of jazz", "demo.bw", "Type next"):
-        assert wanted in ran.stdout
+    for expected in ("recall@10", "BM25", "most frequent", "same bits", "history of jazz", "demo.bw", "Type next"):
+        assert expected in ran.stdout
     assert (tmp_path / "demo.bw").stat().st_size > 0

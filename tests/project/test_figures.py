@@ -32,15 +32,15 @@ def test_the_speeds_in_the_readme_are_those_of_the_results():
     assert set(shown) == {name for name in results if ":" not in name}
     for name, cells in shown.items():
         found = results[name]
-        wanted = [f"{found['info']['labels']:,}", f"{found['nnz']:.0f}"]
+        expected = [f"{found['info']['labels']:,}", f"{found['nnz']:.0f}"]
         for part, digits in (("python", 0), ("batch", 1)):
             ours = found[part]["ours huge"]["median"]
             theirs = min(found[part][f"libpecos {kind}"]["median"] for kind in ("binary", "hash"))
-            wanted += [
+            expected += [
                 *(f"{t:,.0f}" if t >= 100 else f"{t:.1f}" for t in (theirs, ours)),
                 f"{theirs / ours:.{digits}f}x",
             ]
-        assert cells == wanted, name
+        assert cells == expected, name
 
 
 def test_the_page_of_benchmarks_is_made_from_its_report():

@@ -114,8 +114,8 @@ BODY = b'{"text": "warm wool socks", "k": 3}'
 
 def counted(server: Running) -> int:
     text = server.ask("GET", "/metrics")[2].decode()
-    wanted = ('beamwood_requests_total{route="/v1/search",status="200"} ', 'beamwood_seconds_count{stage="total"} ')
-    return sum(int(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(wanted))
+    expected = ('beamwood_requests_total{route="/v1/search",status="200"} ', 'beamwood_seconds_count{stage="total"} ')
+    return sum(int(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(expected))
 
 
 @pytest.mark.parametrize(("head", "body"), [(POST, BODY), (GET, b"")])

@@ -68,8 +68,8 @@ def check_case(case: Case, weights: str, folder: Path, variants: list[laws.Engin
     small = model.compress(weights)
     trees = [small.layers(tree) for tree in range(len(case.trees))]
     for given, found in zip(case.trees, trees, strict=True):
-        for old, new, wanted in zip(given, found, decoded(given, weights), strict=True):
-            assert (new.weights.data == wanted).all(), case.seed
+        for old, new, expected in zip(given, found, decoded(given, weights), strict=True):
+            assert (new.weights.data == expected).all(), case.seed
             assert old.bias is None or np.asarray(old.bias, np.float32).tobytes() == new.bias.tobytes()
     laws.same_bits_as_the_reference(replace(case, trees=trees), folder, variants, small)
 

@@ -27,9 +27,9 @@ def test_every_format_version_has_a_golden_file() -> None:
 @pytest.mark.parametrize("memory", ["map", "read"])
 def test_a_golden_file_gives_the_same_bits(version: str, memory: str) -> None:
     model = bw.load(GOLDEN / version / "model.bw", memory=memory, verify=True)
-    wanted = json.loads((GOLDEN / version / "answers.json").read_text())
+    expected = json.loads((GOLDEN / version / "answers.json").read_text())
     for engine in laws.engines():
-        assert make_golden.answers(model.using(**engine)) == wanted, engine
+        assert make_golden.answers(model.using(**engine)) == expected, engine
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -40,8 +40,8 @@ def test_the_strings_of_a_golden_file_are_found(version: str) -> None:
 
 
 def test_today_s_writer_gives_the_golden_answers() -> None:
-    wanted = json.loads((GOLDEN / VERSIONS[-1] / "answers.json").read_text())
-    assert make_golden.answers(make_golden.golden_model()) == wanted
+    expected = json.loads((GOLDEN / VERSIONS[-1] / "answers.json").read_text())
+    assert make_golden.answers(make_golden.golden_model()) == expected
 
 
 def test_a_model_of_a_preview_is_refused_with_advice() -> None:

@@ -96,11 +96,11 @@ def test_a_mapped_model_outlives_the_replacement_of_its_file(tmp_path: Path) -> 
     path = tmp_path / "model.bw"
     named_model().save(path)
     old = bw.load(path)
-    wanted = named_model().topk(small_queries())
+    expected = named_model().topk(small_queries())
     small_model(activation="identity").save(path)
-    laws.check_same(old.topk(small_queries()), wanted)
+    laws.check_same(old.topk(small_queries()), expected)
     old.save(path)  # onto its own name
-    laws.check_same(bw.load(path, verify=True).topk(small_queries()), wanted)
+    laws.check_same(bw.load(path, verify=True).topk(small_queries()), expected)
 
 
 def test_a_model_may_be_saved_under_odd_names(tmp_path: Path) -> None:

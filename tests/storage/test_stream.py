@@ -50,14 +50,14 @@ def test_a_streamed_model_is_the_model_that_layers_make(weights: str, at_once: i
     found = bw.load(path, verify=True)
     parents = [np.repeat(np.arange(len(start) - 1), np.diff(start)) for start in starts]
     layers = [bw.Layer(w, p) for w, p in zip(columns, parents, strict=True)]
-    wanted = bw.Model.from_layers(layers)
+    expected = bw.Model.from_layers(layers)
     if weights != "f32":
-        wanted = wanted.compress(weights)
-    assert set(found.parts.sections) == set(wanted.parts.sections)
-    for name, array in wanted.parts.sections.items():
+        expected = expected.compress(weights)
+    assert set(found.parts.sections) == set(expected.parts.sections)
+    for name, array in expected.parts.sections.items():
         assert array.tobytes() == found.parts.sections[name].tobytes(), name
     X = sp.random_array((20, 50), density=0.3, format="csr", dtype=np.float32, rng=np.random.default_rng(1))
-    laws.check_same(found.topk(X, 5, 3), wanted.topk(X, 5, 3))
+    laws.check_same(found.topk(X, 5, 3), expected.topk(X, 5, 3))
     assert [(one.nodes, one.nonzeros) for one in counts] == [(w.shape[1], w.nnz) for w in columns]
     assert counts[-1].empty_rows == 0
     assert sum(end - first for layer, first, end in asked if layer == len(columns) - 1) == columns[-1].shape[1]

@@ -31,10 +31,10 @@ def random_rows(seed: int, rows: int, columns: int, density: float) -> sp.csr_ma
 def test_pifa_by_hand() -> None:
     half = 4.0 / np.sqrt(2.0)
     length = np.sqrt(9.0 + half * half)
-    wanted = [[3.0 / length, half / length, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    expected = [[3.0 / length, half / length, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     got = label_vectors(X, Y)
     assert got.dtype == np.float32
-    np.testing.assert_allclose(got.toarray(), wanted, rtol=1e-6)
+    np.testing.assert_allclose(got.toarray(), expected, rtol=1e-6)
 
 
 def test_a_label_without_rows_has_an_empty_vector() -> None:
@@ -86,8 +86,8 @@ def test_both_kinds_side_by_side_weigh_the_same() -> None:
 
 def test_duplicate_and_unsorted_entries_are_summed() -> None:
     x = sp.csr_matrix((np.float32([1, 1, 1]), [2, 0, 2], [0, 3, 3, 3]), shape=(3, 3))
-    wanted = np.array([1, 0, 2]) / np.sqrt(5)
-    np.testing.assert_allclose(label_vectors(x, Y).toarray()[0], wanted, rtol=1e-6)
+    expected = np.array([1, 0, 2]) / np.sqrt(5)
+    np.testing.assert_allclose(label_vectors(x, Y).toarray()[0], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

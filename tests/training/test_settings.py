@@ -13,14 +13,14 @@ from beamwood.training.settings import PRESETS, Settings, settings_for
 
 
 def test_fast_is_the_papers_model():
-    wanted = {
+    expected = {
         "branching": 32, "max_leaf": 32, "tree": "balanced", "trees": 1, "unit_rows": False,
         "loss": "squared-hinge",
         "activation": "hinge-3", "negatives": "tfn", "C": 1.0, "rare_weight": 0.0, "eps": 0.1, "max_iter": 100,
         "bias": 1.0, "prune": 0.1, "top_weights": 0,
     }  # fmt: skip
     chosen = settings_for("fast").to_dict()
-    assert {name: chosen[name] for name in wanted} == wanted
+    assert {name: chosen[name] for name in expected} == expected
 
 
 def test_the_default_is_balanced_and_best_adds_trees():
@@ -78,18 +78,18 @@ def test_unknown_names_are_refused_with_the_nearest(typo, meant):
     ],
 )  # fmt: skip
 def test_values_out_of_range_are_refused(name, value):
-    with pytest.raises(SettingsError, match=f"{name}=.*wanted"):
+    with pytest.raises(SettingsError, match=f"{name} is .*; expected"):
         settings_for("fast", **{name: value})
 
 
 def test_what_C_may_be_is_said():
     assert settings_for("fast", C="auto").C == "auto"
-    with pytest.raises(SettingsError, match="C='automatic': wanted a finite number above 0, or \"auto\""):
+    with pytest.raises(SettingsError, match="C is 'automatic'; expected a finite number above 0, or \"auto\""):
         settings_for("fast", C="automatic")
 
 
 def test_unknown_presets_are_refused():
-    with pytest.raises(SettingsError, match="did you mean 'balanced'"):
+    with pytest.raises(SettingsError, match="Did you mean 'balanced'"):
         settings_for("balance")
 
 

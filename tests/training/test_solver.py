@@ -151,7 +151,7 @@ def test_pecos_own_primal_solver_within_1e6():
     assert nearest_to_pecos("Yt_primal_pred.npz", TWO_HALVES, eps=1e-9, max_iter=100_000, seeds=1) < 1e-6
 
 
-def nearest_to_pecos(expected, tree, activation="hinge-3", seeds=64, **settings):
+def nearest_to_pecos(name, tree, activation="hinge-3", seeds=64, **settings):
     """The distance of PECOS' predictions from the nearest of ours.
 
     Its dual solver stops at eps = 0.1, so its numbers depend on the order in which std::shuffle happens to visit the
@@ -160,20 +160,20 @@ def nearest_to_pecos(expected, tree, activation="hinge-3", seeds=64, **settings)
     are compared.
     """
     X, Y, Xt = (sp.load_npz(TOY / name).tocsr() for name in ("X.npz", "Y.npz", "Xt.npz"))
-    wanted = sp.load_npz(TOY / expected).toarray()
+    expected = sp.load_npz(TOY / name).toarray()
     learned = np.unique(Y.indices)
     chosen = settings_for("fast", activation=activation, **settings)
     distances = []
     for seed in range(seeds):
         ours = scores(train_layers(X, Y, tree, chosen, seed=seed), Xt, activation)
-        distances.append(float(np.abs(ours - wanted)[:, learned].max()))
+        distances.append(float(np.abs(ours - expected)[:, learned].max()))
     return min(distances)
 
 
 @pytest.mark.parametrize(("loss", "bias"), [("squared-hinge", 1.0), ("logistic", 0.0)])
 def test_same_predictions_as_pecos_when_eps_is_fine(loss, bias):
-    X, Y, wanted = (sp.load_npz(TIGHT / f"{name}.npz").tocsr() for name in ("X", "Y", loss))
+    X, Y, expected = (sp.load_npz(TIGHT / f"{name}.npz").tocsr() for name in ("X", "Y", loss))
     tree = [(np.zeros(4, dtype=np.int64), None), (np.arange(45) * 4 // 45, None)]
     settings = settings_for("fast", loss=loss, bias=bias, eps=1e-9, max_iter=100_000)
-    distance = np.abs(scores(train_layers(X, Y, tree, settings), X) - wanted.toarray()).max()
+    distance = np.abs(scores(train_layers(X, Y, tree, settings), X) - expected.toarray()).max()
     assert distance < 3e-6  # the weights are the same; PECOS sums the float32 products in another order

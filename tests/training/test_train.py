@@ -309,8 +309,8 @@ def test_extras_that_do_not_fit_are_refused(change, message):
     [
         ({"threads": 0}, "threads is 0"),
         ({"threads": 1.5}, "threads is 1.5"),
-        ({"seed": -1}, "seed=-1"),
-        ({"seed": "x"}, "seed='x'"),
+        ({"seed": -1}, "seed is -1; expected"),
+        ({"seed": "x"}, "seed is 'x'; expected"),
         ({"negatives": "user"}, "pass negatives_matrix"),
         ({"negatives_matrix": np.ones((6, 4))}, "set negatives='user'"),
         ({"vectors": "features"}, "label_features"),

@@ -191,9 +191,9 @@ def test_a_given_tree_comes_out_layer_by_layer() -> None:
         ([2, 2], "negative"),
         ([-1, -1, -1], "negative"),
         ([2, 2, 3, 2, -1], "no children"),
-        ([4, 4, 3, 2, -1], "never reached"),
+        ([4, 4, 3, 2, -1], "root never reaches"),
         ([1, 2, -1], "is a label and has children"),
-        ([9, 2, -1], "names node 9"),
+        ([9, 2, -1], "has node 9"),
         ([-1], "the 2 labels first"),
         ([0.5, 1.0, -1.0], "float64"),
     ],
@@ -229,7 +229,7 @@ def test_bad_data_is_refused() -> None:
         grow(sp.csr_matrix((0, 5), dtype=np.float32))
     with pytest.raises(DataError, match="nan"):
         grow(sp.csr_matrix(np.float32([[np.nan], [1.0]])))
-    with pytest.raises(DataError, match="one number a label"):
+    with pytest.raises(DataError, match="one per label"):
         grow(3, kind="huffman", frequency=[1, 2])
     with pytest.raises(DataError, match="counts"):
         grow(2, kind="huffman", frequency=[1, -2])

@@ -1,7 +1,7 @@
 """case.py — one data set and one branching in, everything measured about it out: a plain dictionary, ready for JSON.
 
 Nothing is timed before all engines gave the same bits. Then in turns, on one thread unless said otherwise, the median
-of the rounds, in microseconds a query. Online times are those the engine reports, so the way in from Python is not in
+of the rounds, in microseconds per query. Online times are those the engine reports, so the way in from Python is not in
 them; against rivals, which report none, both sides are timed around the Python call.
 """
 

@@ -97,7 +97,7 @@ def _against_napkinxc(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Pla
 
 
 def _against_omikuji(model: Model, X: sp.csr_matrix, rows: list[Any], plan: Plan, place: Place) -> dict[str, Any]:
-    """omikuji keeps the best `beam` labels of each leaf alone, so both sides get a beam as wide as the widest leaf."""
+    """omikuji keeps only the best `beam` labels of each leaf, so both sides get a beam as wide as the widest leaf."""
     folder = place.work / "as-omikuji"
     widest = int(np.bincount(model.layers()[-1].parent).max())
     plan = replace(plan, beams=(max(plan.beam, widest),))

@@ -75,12 +75,12 @@ def markdown(report: dict[str, Any], pictures: list[str]) -> str:
     parts += ["## The block sort of Algorithm 3\n", tables.sort_table(cases)]
     parts += ["## Threads\n", tables.threads_table(cases), picture("threads", "Threads")]
     parts += ["## Beam\n", tables.beams_table(cases), picture("beams", "Precision against latency")]
-    parts += ["## Where the time goes\n", tables.layers_table(cases), picture("layers", "Share of time a layer")]
+    parts += ["## Where the time goes\n", tables.layers_table(cases), picture("layers", "Share of time per layer")]
     parts += ["## Memory\n", tables.memory_table(cases), picture("memory", "Bytes a non-zero weight")]
     return "\n".join(part for part in parts if part)
 
 
-_PAPER = """Time a query on one thread. MSCM: siblings' weights stored together; without: one sparse vector a label.
+_PAPER = """Time per query on one thread. MSCM: siblings' weights stored together; without: one sparse vector per label.
 The weights are the same everywhere, and so are the answers. The stand-ins are generated, so compare ratios with the
 paper, not times.
 """

@@ -14,14 +14,14 @@ weights too.
 Compared (bench/shape.py) with models that libpecos 1.2.8 trained on the same `dataset` and on real text,
 with threshold 0.1; the last layer, then rows over non-zeros of the whole model (trained / generated):
 
-| branching | non-zeros a column | rows a chunk  | rows over non-zeros | the whole model |
-| --------- | ------------------ | ------------- | ------------------- | --------------- |
-| 32        | 323 / 326          | 4,340 / 3,662 | 0.43 / 0.35         | 0.41 / 0.33     |
-| 8         | 310 / 318          | 1,402 / 1,451 | 0.58 / 0.57         | 0.54 / 0.54     |
-| 2         | 165 / 162          | 193 / 293     | 0.60 / 0.91         | 0.66 / 0.87     |
+| branching | non-zeros per column | rows per chunk | rows over non-zeros | the whole model |
+| --------- | -------------------- | -------------- | ------------------- | --------------- |
+| 32        | 323 / 326            | 4,340 / 3,662  | 0.43 / 0.35         | 0.41 / 0.33     |
+| 8         | 310 / 318            | 1,402 / 1,451  | 0.58 / 0.57         | 0.54 / 0.54     |
+| 2         | 165 / 162            | 193 / 293      | 0.60 / 0.91         | 0.66 / 0.87     |
 
-(4,000 labels, 30,000 features, 200 words a row.) Three real sets with branching 32: 0.38, 0.35, 0.22 for
-the whole model. With two children a parent, trained siblings share more rows than ours, being each other's
+(4,000 labels, 30,000 features, 200 words per row.) Three real sets with branching 32: 0.38, 0.35, 0.22 for
+the whole model. With two children per parent, trained siblings share more rows than ours, being each other's
 negative.
 """
 
@@ -129,7 +129,7 @@ def _parts(Y: sp.csr_matrix) -> Iterator[sp.csr_matrix]:
 
 
 def _labels_of_rows(topics: Topics, rows: int, rng: np.random.Generator, labels_per_row: float = 1.4) -> sp.csr_matrix:
-    """One label a row, each at least once, popular ones more often; then near ones, up to the mean that is wanted."""
+    """One label per row, each at least once, popular ones more often; then near ones, up to the mean."""
     popularity = rng.permutation(topics.labels)
     spare = _zipf(rng.random(max(0, rows - topics.labels)), topics.labels, topics.labels / 8, 1.1)
     main = rng.permutation(np.concatenate([np.arange(topics.labels), popularity[spare.astype(np.int64)]]))[:rows]
@@ -206,9 +206,9 @@ def model_layers(
     sizes, layers = layer_sizes(labels, branching), []
     for depth, nodes in enumerate(sizes):
         below = branching ** (len(sizes) - 1 - depth)
-        wanted = min(nnz_per_label * min(below, labels / nodes) ** swell, 0.4 * features)
+        nonzeros = min(nnz_per_label * min(below, labels / nodes) ** swell, 0.4 * features)
         rng = np.random.default_rng([seed, depth])
-        weights = LayerWords(topics, nodes, below, branching).columns(wanted, rng)
+        weights = LayerWords(topics, nodes, below, branching).columns(nonzeros, rng)
         bias = rng.normal(-0.7, 0.2, nodes).astype(np.float32)
         layers.append(Layer(weights, np.arange(nodes) // (branching if depth else nodes), bias))
     return layers
@@ -223,21 +223,21 @@ class LayerWords:
     below: int
     branching: int
 
-    def columns(self, wanted: float, rng: np.random.Generator) -> sp.csc_matrix:
-        """Columns of about `wanted` non-zeros, made a range of nodes at a time."""
-        step = max(1, int(4_000_000 / wanted))
-        tokens = wanted * self._tokens_for(wanted, rng)
+    def columns(self, nonzeros: float, rng: np.random.Generator) -> sp.csc_matrix:
+        """Columns of about `nonzeros` non-zeros, made a range of nodes at a time."""
+        step = max(1, int(4_000_000 / nonzeros))
+        tokens = nonzeros * self._tokens_for(nonzeros, rng)
         parts = [self._draw(np.arange(a, min(self.nodes, a + step)), tokens, rng) for a in range(0, self.nodes, step)]
         sizes, indices, data = (np.concatenate([part[i] for part in parts]) for i in range(3))
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         return sp.csc_matrix((data, indices, indptr), shape=(self.topics.features, self.nodes))
 
-    def _tokens_for(self, wanted: float, rng: np.random.Generator) -> float:
+    def _tokens_for(self, nonzeros: float, rng: np.random.Generator) -> float:
         """Tokens to draw for one distinct word, found on a few columns."""
         factor = 1.0
-        some = np.sort(rng.integers(0, self.nodes, min(self.nodes, max(16, int(65_536 / wanted)))))
+        some = np.sort(rng.integers(0, self.nodes, min(self.nodes, max(16, int(65_536 / nonzeros)))))
         for _ in range(5):
-            factor *= wanted / self._draw(some, wanted * factor, rng)[0].mean()
+            factor *= nonzeros / self._draw(some, nonzeros * factor, rng)[0].mean()
         return factor
 
     def _draw(
@@ -259,7 +259,7 @@ class LayerWords:
 
 
 def describe(data: Dataset) -> dict[str, Any]:
-    """The figures that matter to an engine: sizes and non-zeros a row."""
+    """The figures that matter to an engine: sizes and non-zeros per row."""
     rows, features = data.X.shape
     return {
         "rows": rows,

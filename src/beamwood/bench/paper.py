@@ -1,13 +1,13 @@
 """paper.py — figures of the paper (Etter et al., WWW 2022), to compare with: its three tables of times.
 
-Times are milliseconds a query on one thread of an r5.4xlarge; "chunk" is the paper's MSCM, "column" its baseline.
+Times are milliseconds per query on one thread of an r5.4xlarge; "chunk" is the paper's MSCM, "column" its baseline.
 """
 
 from __future__ import annotations
 
 SETS = ("amazon-3m", "amazon-670k", "amazoncat-13k", "eurlex-4k", "wiki-500k", "wiki10-31k")
 
-# (branching, setting, matcher, layout): milliseconds a query, in the order of SETS
+# (branching, setting, matcher, layout): milliseconds per query, in the order of SETS
 TIMES: dict[tuple[int, str, str, str], tuple[float, ...]] = {
     (2, "batch", "binary", "chunk"): (0.83, 0.69, 0.45, 0.55, 3.46, 2.69),
     (2, "batch", "binary", "column"): (2.83, 2.02, 2.24, 2.55, 8.75, 7.79),

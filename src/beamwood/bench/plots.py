@@ -77,13 +77,13 @@ def default_engine(cases: list[Case]) -> Drawing:
         _groups(panel, bars, sets)
         _logarithmic(panel.yaxis)
         panel.set_title(f"branching {branching}")
-    panels[0].set_ylabel("µs a query\n(online, in the engine, log scale)")
+    panels[0].set_ylabel("µs per query\n(online, in the engine, log scale)")
     _legend(figure, panels[0])
     return figure
 
 
 def threads(cases: list[Case]) -> Drawing:
-    """Queries a second against threads, relative to the default engine on one thread; mean over the cases."""
+    """Queries per second against threads, relative to the default engine on one thread; mean over the cases."""
     figure, (panel,) = _panels(1, 6.5)
     counts = list(next(iter(cases[0]["threads"].values())))
     for number, engine in enumerate(cases[0]["threads"]):
@@ -93,7 +93,7 @@ def threads(cases: list[Case]) -> Drawing:
     panel.set_xticks([int(c) for c in counts])
     _logarithmic(panel.yaxis)
     panel.set_xlabel("threads")
-    panel.set_ylabel("queries a second in batch\n(geometric mean over the sets, log scale)")
+    panel.set_ylabel("queries per second in batch\n(geometric mean over the sets, log scale)")
     _legend(figure, panel)
     return figure
 
@@ -111,7 +111,7 @@ def _named_points(names: list[str], x: list[float], y: list[float]) -> list[tupl
 
 
 def beams(cases: list[Case]) -> Drawing:
-    """Precision at 1 against latency, a line a set, a point a beam."""
+    """Precision at 1 against latency, a line per set, a point per beam."""
     largest = max(case["branching"] for case in cases)
     shown = [case for case in cases if case["branching"] == largest]
     figure, (panel,) = _panels(1, 7.0)
@@ -122,7 +122,7 @@ def beams(cases: list[Case]) -> Drawing:
         for text, place in _named_points([str(entry["beam"]) for entry in case["beams"]], x, y):
             panel.annotate(text, place, textcoords="offset points", xytext=(0, 5), ha="center", size=7)
     _logarithmic(panel.xaxis)
-    panel.set_xlabel(f"µs a query (online, default engine, branching {largest}, log scale)")
+    panel.set_xlabel(f"µs per query (online, default engine, branching {largest}, log scale)")
     panel.set_title("beside each point: its beam", size=9)
     panel.set_ylabel("precision at 1, percent")
     panel.margins(y=0.12)

@@ -1,7 +1,7 @@
 """sets.py — the name of a data set in, its matrices out: the user's own, or a generated stand-in of the paper's set.
 
 The public sets may not be passed on, so each has a stand-in of the same shape: features, labels and rows as in the
-paper's table of sizes; non-zeros and labels a row about as their public versions have. `scale` multiplies rows and
+paper's table of sizes; non-zeros and labels per row about as their public versions have. `scale` multiplies rows and
 labels, its square root the features, so that a small machine can hold them.
 """
 
@@ -20,7 +20,7 @@ from beamwood.inputs.data import read_matrix, read_xmc
 
 @dataclass(frozen=True)
 class Size:
-    """The shape of a set: features, labels, rows to train and to test, non-zeros and labels a row."""
+    """The shape of a set: features, labels, rows to train and to test, non-zeros and labels per row."""
 
     features: int
     labels: int

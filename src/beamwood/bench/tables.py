@@ -23,7 +23,7 @@ def case_of(cases: list[Case], name: str, branching: int) -> Case | None:
 
 
 def cell(case: Case | None, setting: str, matcher: str, layout: str) -> float | None:
-    """Microseconds a query of one variant, None where it was not measured."""
+    """Microseconds per query of one variant, None where it was not measured."""
     for variant in case["variants"] if case else ():
         if (variant["matcher"], variant["layout"]) == (matcher, layout):
             return float(variant["batch"] if setting == "batch" else variant["online"]["mean"])
@@ -37,7 +37,7 @@ def speed_up(case: Case | None, setting: str, matcher: str) -> float | None:
 
 
 def paper_table(cases: list[Case], branching: int) -> str:
-    """Milliseconds a query, a column a set: the shape of the paper's tables, with our own engine below."""
+    """Milliseconds per query, a column per set: the shape of the paper's tables, with our own engine below."""
     sets, _ = names_of(cases)
     found = [case_of(cases, name, branching) for name in sets]
     rows: list[list[str]] = []
@@ -75,7 +75,7 @@ def online_table(cases: list[Case]) -> str:
                 spread = variant["online"]
                 name = "default" if variant["matcher"] == "auto" else f"{variant['matcher']} MSCM"
                 rows.append([_title(case), name, *(spread[key] for key in ("mean", "p50", "p95", "p99"))])
-    return markdown_table(["online, µs a query", "engine", "mean", "p50", "p95", "p99"], rows)
+    return markdown_table(["online, µs per query", "engine", "mean", "p50", "p95", "p99"], rows)
 
 
 def sort_table(cases: list[Case]) -> str:
@@ -91,7 +91,7 @@ def sort_table(cases: list[Case]) -> str:
         for case in cases
         for matcher, times in case["unsorted"].items()
     ]
-    return markdown_table(["batch, µs a query", "method", "blocks sorted", "not sorted", "the sort brings"], rows)
+    return markdown_table(["batch, µs per query", "method", "blocks sorted", "not sorted", "the sort brings"], rows)
 
 
 def threads_table(cases: list[Case]) -> str:
@@ -102,7 +102,7 @@ def threads_table(cases: list[Case]) -> str:
         for engine, times in case["threads"].items():
             rows.append([_title(case), engine_name(engine), *(times[c] for c in counts), _gain(times, counts)])
     heads = [f"{c} thread" + "s" * (c != "1") for c in counts]
-    return markdown_table(["batch, µs a query by the clock", "engine", *heads, "gain"], rows)
+    return markdown_table(["batch, µs per query by the clock", "engine", *heads, "gain"], rows)
 
 
 def beams_table(cases: list[Case]) -> str:
@@ -143,7 +143,7 @@ def rivals_table(cases: list[Case]) -> str:
             rows.append(
                 [_title(case), duel["what"], duel["ours"], duel["theirs"], f"{duel['theirs'] / duel['ours']:.1f}x"]
             )
-    return markdown_table(["µs a query, one thread", "against", "beamwood", "rival", "times as fast"], rows)
+    return markdown_table(["µs per query, one thread", "against", "beamwood", "rival", "times as fast"], rows)
 
 
 def duels_of(case: Case) -> Iterator[dict[str, Any]]:

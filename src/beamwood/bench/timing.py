@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-Figures = float | Sequence[float]  # microseconds a query: of a whole call, or of every query on its own
+Figures = float | Sequence[float]  # microseconds per query: of a whole call, or of every query on its own
 
 
 @dataclass(frozen=True)
 class Time:
-    """Microseconds a query: with the median, the quickest and the slowest of the rounds for every query."""
+    """Microseconds per query: with the median, the quickest and the slowest of the rounds for every query."""
 
     median: float
     low: float
@@ -68,7 +68,7 @@ def summary(rounds: Sequence[Figures]) -> Time:
 
 
 def batch_time(call: Callable[[], object], queries: int) -> float:
-    """Microseconds a query of one call on one thread, in processor time."""
+    """Microseconds per query of one call on one thread, in processor time."""
     started = time.process_time_ns()
     call()
     return (time.process_time_ns() - started) / 1e3 / queries

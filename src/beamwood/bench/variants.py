@@ -13,7 +13,7 @@ from beamwood.errors import BeamwoodError
 from beamwood.training.progress import Progress, Silent
 
 LEGEND = (
-    "column: one sparse vector a label. chunk: siblings stored together (MSCM). default: siblings together and rows "
+    "column: one sparse vector per label. chunk: siblings stored together (MSCM). default: siblings together and rows "
     "that lead to the layer below (cascade). The same weights, the same bits."
 )
 DEFAULT = "auto"
@@ -22,7 +22,7 @@ _ONLINE_ROWS = 100
 
 @dataclass(frozen=True)
 class VariantTime:
-    """Microseconds a query of one variant: all queries in one call, and one query a call."""
+    """Microseconds per query of one variant: all queries in one call, and one query per call."""
 
     matcher: str
     layout: str
@@ -65,12 +65,12 @@ def all_variants(model: Any) -> dict[tuple[str, str], Any]:
 
 def check_same_bits(engines: dict[tuple[str, str], Any], X: Any, *, k: int, beam: int) -> None:
     """All variants agree to the last bit, for one thread and for two; else there is nothing to time."""
-    wanted: tuple[Any, Any] | None = None
+    first: tuple[Any, Any] | None = None
     for (matcher, layout), engine in engines.items():
         for threads in (1, 2):
             labels, scores = engine.topk(X, k=k, beam=beam, threads=threads)
-            wanted = wanted or (labels, scores)
-            if not np.array_equal(labels, wanted[0]) or scores.tobytes() != wanted[1].tobytes():
+            first = first or (labels, scores)
+            if not np.array_equal(labels, first[0]) or scores.tobytes() != first[1].tobytes():
                 raise BeamwoodError(
                     f"matcher {matcher} with layout {layout} on {threads} threads answers differently from the "
                     "default: this is a bug, please report it with the model"
@@ -78,7 +78,7 @@ def check_same_bits(engines: dict[tuple[str, str], Any], X: Any, *, k: int, beam
 
 
 def variants_table(times: list[VariantTime]) -> Any:
-    """A rich table: a row a matcher; chunk, column and their ratio for batch and online."""
+    """A rich table: a row per matcher; chunk, column and their ratio for batch and online."""
     from rich.table import Table
 
     table = Table()

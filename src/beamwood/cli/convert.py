@@ -35,7 +35,7 @@ def convert(
         int | None, typer.Option(min=1, help="Columns of X, for formats that do not say (napkinxc).")
     ] = None,
     tree: Annotated[
-        int | None, typer.Option(min=0, help="With --to: this tree of an ensemble, where the other knows one alone.")
+        int | None, typer.Option(min=0, help="With --to: this tree of an ensemble, where the other knows only one.")
     ] = None,
     force: o.Force = False,
     json_: o.Json = False,

@@ -90,5 +90,5 @@ def _ranks(text: str) -> tuple[int, ...]:
     except ValueError:
         ranks = ()
     if not ranks or min(ranks) < 1 or max(ranks) > np.iinfo(np.int32).max:
-        raise typer.BadParameter(f"--at {text}: wanted whole numbers from 1 on, for example 1,3,5")
+        raise typer.BadParameter(f"--at is {text}; expected whole numbers from 1 on, for example 1,3,5.")
     return ranks

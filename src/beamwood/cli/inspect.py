@@ -110,11 +110,11 @@ def _table(*columns: str) -> Table:
 
 
 def _show_shape(trees: list[list[int]]) -> None:
-    table = _table("tree", "nodes", "children a node")
+    table = _table("tree", "nodes", "children per node")
     for number, layers in enumerate(trees):
         wide = [below / above for above, below in zip([1, *layers], layers, strict=False)]
         table.add_row(str(number + 1), " → ".join(f"{n:,}" for n in layers), " → ".join(f"{w:.1f}" for w in wide))
-    show("Nodes a layer, from the top", table, "")
+    show("Nodes per layer, from the top", table, "")
 
 
 def _show_sections(sizes: dict[str, int]) -> None:

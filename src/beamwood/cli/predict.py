@@ -116,7 +116,7 @@ def _at_least(labels: Any, scores: Any, least: float | None) -> Answers:
 
 
 def _write_lines(stream: BinaryIO, model: Any, blocks: Iterator[Answers]) -> int:
-    """One JSON object a row; returns how many."""
+    """One JSON object per row; returns how many."""
     row = 0
     for labels, scores in blocks:
         lines = []

@@ -23,7 +23,7 @@ from beamwood.inputs.matrices import as_csr
 from beamwood.inputs.npz import NPY_MAGIC, Unreadable, read_npy
 from beamwood.inputs.npz import read_npz as read_npz_parts
 from beamwood.inputs.records import Records, iter_records, read_records
-from beamwood.inputs.sources import Source, blocks, format_of, name_of, opened
+from beamwood.inputs.sources import SKIP_BAD, Source, blocks, format_of, name_of, opened
 
 __all__ = [
     "LabelTable",
@@ -47,9 +47,9 @@ _MOST_ROWS = 2**63 - 1
 class LabelledRows:
     """What a numeric file holds: rows of features, each with its labels.
 
-    X: csr float32, one row of features a line, ids rising.
+    X: csr float32, one row of features per line, ids rising.
     Y: csr float32 of ones, the labels of each row. Empty (0 labels) when the file has targets instead.
-    targets: float64, one number a row, when a svmlight file was read with multilabel=False.
+    targets: float64, one number per row, when a svmlight file was read with multilabel=False.
     skipped: how many bad lines were left out (skip_bad=True).
     """
 
@@ -78,8 +78,8 @@ def read_xmc(source: Source, *, skip_bad: bool = False) -> LabelledRows:
         _feed(parser, stream, source)
     if parser.seen != rows:
         raise DataError(
-            f"{name_of(source)}: found {parser.seen:,} rows, the header says {rows:,}; "
-            "the file was cut off or its first line is wrong"
+            f"{name_of(source)} has {parser.seen:,} rows; expected {rows:,}, as its header says. "
+            "The file was cut off or its first line is wrong."
         )
     return _rows_of(parser, features, labels)
 
@@ -135,7 +135,7 @@ def write_xmc(target: str | os.PathLike[str] | BinaryIO, X: Any, Y: Any) -> None
     """Writes rows in the XMC repository's format; what `read_xmc` reads back is the same bit for bit."""
     X, Y = as_csr(X, None, "X"), as_csr(Y, None, "Y")
     if X.shape[0] != Y.shape[0]:
-        raise DataError(f"X has {X.shape[0]:,} rows and Y {Y.shape[0]:,}; they must be equal")
+        raise DataError(f"X has {X.shape[0]:,} rows and Y {Y.shape[0]:,}; expected as many in both.")
     if isinstance(target, (str, os.PathLike)):
         try:
             with open(target, "wb") as stream:
@@ -153,18 +153,16 @@ def _header(line: bytes, source: Source) -> tuple[int, int, int]:
         if features <= _MOST_IDS and labels <= _MOST_IDS and rows <= _MOST_ROWS:
             return rows, features, labels
     raise DataError(
-        f"{name_of(source)}, line 1: found {line[:60].decode('utf-8', 'replace').strip()!r}, wanted a header "
-        "`rows features labels` of three whole numbers; a file without one can be read as svmlight"
+        f"{name_of(source)}, line 1 is {line[:60].decode('utf-8', 'replace').strip()!r}; expected a header "
+        "`rows features labels` of three whole numbers. Read a file without one with read_svmlight (--format svmlight)."
     )
 
 
 def _feed(parser: Any, stream: BinaryIO, source: Source) -> None:
     good = all(parser.feed(block) for block in blocks(stream)) and parser.finish()
     if not good:
-        line, found, wanted = parser.bad
-        raise DataError(
-            f"{name_of(source)}, line {line}: found {found!r}, wanted {wanted}; correct the line or skip bad lines"
-        )
+        line, found, expected = parser.bad
+        raise DataError(f"{name_of(source)}, line {line} has {found!r}; expected {expected}. {SKIP_BAD}")
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,7 @@ class _Base:
         """Makes ids start at 0, in place."""
         lowest = int(ids.min()) if len(ids) else 0
         if self.zero_based is False and len(ids) and lowest == 0:
-            raise DataError(f"{self.name}: feature 0 was found in a file said to count from 1; set zero_based=True")
+            raise DataError(f"{self.name} has feature 0; expected ids from 1 on. Set zero_based=True.")
         if self.zero_based is False or (self.zero_based == "auto" and lowest > 0):
             ids -= 1
 
@@ -190,7 +188,7 @@ def _rows_of(parser: Any, features: int | None, labels: int | None, base: _Base 
     if base is not None:
         base.shift(x_ids)
         if features is not None and len(x_ids) and x_ids.max() >= features:
-            raise DataError(f"{base.name}: found feature {x_ids.max()}, wanted ids below features={features}")
+            raise DataError(f"{base.name} has feature {x_ids.max()}; expected ids below features={features}.")
     shape = len(x_starts) - 1
     return LabelledRows(
         X=_csr(x_starts, x_ids, x_values, (shape, _count(features, x_ids))),
@@ -207,7 +205,7 @@ def _count(given: int | None, ids: npt.NDArray[np.int32]) -> int:
 
 
 def _csr(starts: Any, ids: Any, values: Any, shape: tuple[int, int]) -> sp.csr_matrix:
-    # scipy wants both index arrays in one type; int32 is enough for all but the largest files.
+    # scipy needs both index arrays in one type; int32 is enough for all but the largest files.
     wide = np.int64 if len(ids) >= 2**31 else np.int32
     made = sp.csr_matrix(shape, dtype=np.float32)  # type: ignore[arg-type]
     made.data, made.indices, made.indptr = values, ids.astype(wide, copy=False), starts.astype(wide)

@@ -67,7 +67,7 @@ def _from_lists(rows: Any, what: str, labels: int) -> Any:
     if count > max(labels, _UNSEEN_LABELS + _LABELS_PER_ID * len(ids)):
         raise DataError(
             f"{what} has the label {count - 1:,} among {len(ids):,} ids; expected ids from 0 on without large gaps. "
-            "Number the labels anew, or give a scipy sparse matrix."
+            "Number the labels again, or give a scipy sparse matrix."
         )
     made = sp.csr_array((np.ones(len(ids), np.float32), ids, starts), shape=(len(rows), count))
     _refuse_indicators(made, lengths, what)

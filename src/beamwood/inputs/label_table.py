@@ -35,7 +35,7 @@ class LabelTable:
         object.__setattr__(self, "names", tuple(self.names) or self.keys)
         if len(self.names) != len(self.keys):
             raise DataError(
-                f"there are {len(self.keys):,} label keys and {len(self.names):,} names; give one name a key"
+                f"there are {len(self.keys):,} label keys and {len(self.names):,} names; expected one name per key."
             )
         for what in (*self.keys, *self.names):
             if not isinstance(what, str):
@@ -149,8 +149,8 @@ def _label_lines(source: Source) -> list[tuple[str, str]]:
         key, _, name = text.partition("\t")
         if not key:
             raise DataError(
-                f"{name_of(source)}, line {number}: found {text[:40]!r}, wanted `key` or `key<TAB>name`; "
-                "give every label a key"
+                f"{name_of(source)}, line {number} is {text[:40]!r}; expected `key` or `key<TAB>name`. "
+                "Give every label a key."
             )
         rows.append((key, name or key))
     return rows

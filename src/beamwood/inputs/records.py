@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from beamwood.errors import DataError, SettingsError
-from beamwood.inputs.sources import LONGEST_LINE, Source, bounded_lines, format_of, name_of, opened
+from beamwood.inputs.sources import LONGEST_LINE, SKIP_BAD, Source, bounded_lines, format_of, name_of, opened
 
 Record = tuple[str, list[str]]
-_ROWS_A_BATCH = 4096
+_ROWS_PER_BATCH = 4096
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class _Columns:
     separator: str | None
 
     def record(self, row: Any) -> Record:
-        """Text and labels of one row (a mapping); raises ValueError that says what was found and wanted."""
+        """Text and labels of one row (a mapping); raises ValueError that says what was found and expected."""
         return self._text(row.get(self.text)), self._keys(row.get(self.labels)) if self.labels else []
 
     def _text(self, found: Any) -> str:
         if not isinstance(found, str):
-            raise ValueError(f"found {found!r:.40} in {self.text!r}, wanted a string")
+            raise ValueError(f"{self.text!r} is {found!r:.40}; expected a string")
         return found
 
     def _keys(self, found: Any) -> list[str]:
@@ -56,7 +56,7 @@ class _Columns:
 
     def _key(self, found: Any) -> str:
         if isinstance(found, (bool, np.bool_)) or not isinstance(found, (str, int, np.integer)) or found == "":
-            raise ValueError(f"found {found!r:.40} in {self.labels!r}, wanted label keys: a list, or one string")
+            raise ValueError(f"{self.labels!r} has {found!r:.40}; expected label keys: a list, or one string")
         return str(found)
 
 
@@ -95,9 +95,13 @@ def iter_records(
     kind = format or format_of(source)
     readers = {"jsonl": _jsonl, "csv": _csv(","), "tsv": _csv("\t"), "parquet": _parquet}
     if kind not in readers:
-        raise SettingsError(f"format is {kind!r}; texts are read from {', '.join(readers)}")
+        raise SettingsError(
+            f"format is {kind!r}; expected one of {', '.join(readers)}. Say which with format (--format)."
+        )
     if separator == "":
-        raise SettingsError("separator is empty; give the character between labels, or None if there is one label")
+        raise SettingsError(
+            "separator is empty; expected the character between labels (--separator), or None if there is one label."
+        )
     columns = _Columns(text=text, labels=labels, separator=separator)
     name = name_of(source)
     with opened(source) as stream:
@@ -109,7 +113,7 @@ def iter_records(
             except ValueError as error:
                 message = f"{name}, {place}: {error}"
                 if on_bad is None:
-                    raise DataError(f"{message}; correct the row or skip bad rows") from error
+                    raise DataError(f"{message}. {SKIP_BAD}") from error
                 on_bad(message)
             else:
                 yield record
@@ -122,7 +126,7 @@ Found = Iterator[tuple[str, "dict[str, Any] | ValueError"]]
 def _jsonl(stream: BinaryIO, columns: _Columns, name: str) -> Found:
     for number, line in bounded_lines(stream):
         if line is None:
-            yield f"line {number}", ValueError(f"found a line of more than {LONGEST_LINE:,} bytes, expected less")
+            yield f"line {number}", ValueError(f"it has more than {LONGEST_LINE:,} bytes; expected fewer")
         elif line.strip():
             yield f"line {number}", _json_row(line, columns)
 
@@ -131,16 +135,16 @@ def _json_row(line: bytes, columns: _Columns) -> dict[str, Any] | ValueError:
     try:
         row = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        return ValueError(f"found bytes that are not UTF-8 at byte {error.start + 1}, wanted UTF-8")
+        return ValueError(f"byte {error.start + 1} is not UTF-8; expected UTF-8")
     except json.JSONDecodeError as error:
-        return ValueError(f"found {error.msg.lower()} at column {error.colno}, wanted one JSON object a line")
+        return ValueError(f"it has {error.msg.lower()} at column {error.colno}; expected one JSON object per line")
     except RecursionError:
-        return ValueError("found JSON nested too deeply, wanted one flat object")
+        return ValueError("it is nested too deeply; expected one flat object")
     if not isinstance(row, dict):
-        return ValueError(f"found {row!r:.40}, wanted one JSON object a line")
+        return ValueError(f"it is {row!r:.40}; expected one JSON object per line")
     missing = [key for key in (columns.text, columns.labels) if key is not None and key not in row]
     if missing:
-        return ValueError(f"found no {missing[0]!r} among {sorted(row)!r:.80}, wanted it in every object")
+        return ValueError(f"it has no {missing[0]!r} among {sorted(row)!r:.80}; expected it in every object")
     return row
 
 
@@ -167,7 +171,7 @@ def _csv(delimiter: str) -> Callable[[BinaryIO, _Columns, str], Found]:
             except StopIteration:
                 return
             except csv.Error as error:
-                yield f"line {start}", ValueError(f"found a row that cannot be read ({error}), expected CSV")
+                yield f"line {start}", ValueError(f"it cannot be read ({error}); expected CSV")
                 continue
             if row:
                 yield f"line {start}", _csv_row(row, header)
@@ -200,9 +204,9 @@ class _Decoded:
 
 def _csv_row(row: list[str], header: list[str]) -> dict[str, Any] | ValueError:
     if len(row) != len(header):
-        return ValueError(f"found {len(row)} cells, wanted {len(header)} like the header")
+        return ValueError(f"it has {len(row)} cells; expected {len(header)} like the header")
     if any("\udc80" <= c <= "\udcff" for cell in row if not cell.isascii() for c in cell):
-        return ValueError("found bytes that are not UTF-8, wanted UTF-8")
+        return ValueError("it has bytes that are not UTF-8; expected UTF-8")
     return dict(zip(header, row, strict=True))
 
 
@@ -216,8 +220,8 @@ def _parquet(stream: BinaryIO, columns: _Columns, name: str) -> Found:
         file = pq.ParquetFile(stream if _can_seek(stream) else io.BytesIO(stream.read()))
         _require(columns, file.schema_arrow.names, name)
         number = 0
-        wanted = [column for column in (columns.text, columns.labels) if column is not None]
-        for batch in file.iter_batches(batch_size=_ROWS_A_BATCH, columns=wanted):
+        used = [column for column in (columns.text, columns.labels) if column is not None]
+        for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=used):
             for row in batch.to_pylist():
                 number += 1
                 yield f"row {number}", row
@@ -237,5 +241,5 @@ def _require(columns: _Columns, header: list[str], name: str) -> None:
             found = "twice" if column in header else "nowhere"
             raise DataError(
                 f"{name}: column {column!r} is {found} among {', '.join(map(repr, header))[:200]}; "
-                "say which columns hold the text and the labels"
+                "expected it once. Say which columns hold the text and the labels (--text-column, --labels-column)."
             )

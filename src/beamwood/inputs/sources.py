@@ -18,6 +18,7 @@ from beamwood.inputs.arguments import as_path
 Source = str | os.PathLike[str] | BinaryIO
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 1 << 26  # bytes of one text with its labels: a longer line was not meant as one
+SKIP_BAD = "Correct it, or leave bad rows out with skip_bad=True (--skip-bad)."
 _LONGEST_NAME = 300  # letters of a path that a message shows
 
 _FORMATS = {
@@ -52,7 +53,9 @@ def format_of(source: Source) -> str:
     if path.suffix.lower() in _FORMATS:
         return _FORMATS[path.suffix.lower()]
     known = ", ".join(sorted(set(_FORMATS.values())))
-    raise SettingsError(f"cannot tell the format of {name_of(source)} from its name; say one of {known}")
+    raise SettingsError(
+        f"{name_of(source)} is a name that tells no format; expected one of {known}. Say which with format (--format)."
+    )
 
 
 @contextmanager
@@ -68,11 +71,13 @@ def opened(source: Source) -> Iterator[BinaryIO]:
             with _open(source) as raw, _decompressed(raw, Path(source)) as plain:
                 yield plain
     except FileNotFoundError as error:
-        raise DataError(f"{name}: there is no such file; check the path") from error
+        raise DataError(f"{name}: there is no such file. Check the path.") from error
     except (UnicodeEncodeError, _NoName) as error:
         raise DataError(f"{name!r}: cannot name a file ({error}). Give another path.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{name}: the compressed data is damaged or cut off ({error}); fetch the file again") from error
+        raise DataError(
+            f"{name}: the compressed data is damaged or cut off ({error}). Fetch the file again."
+        ) from error
     except OSError as error:
         raise DataError(f"{name}: cannot be read ({error.strerror or error})") from error
 
@@ -120,14 +125,14 @@ def text_lines(source: Source) -> Iterator[tuple[int, str]]:
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"{name_of(source)}, line {number}: found bytes that are not UTF-8 ({error.reason}); "
-                    "save it as UTF-8"
+                    f"{name_of(source)}, line {number} has bytes that are not UTF-8 ({error.reason}); "
+                    "expected UTF-8. Save it as UTF-8."
                 ) from error
 
 
 def _readable(stream: Any) -> BinaryIO:
     if not hasattr(stream, "read") or isinstance(stream, io.TextIOBase):
-        raise SettingsError(f"{stream!r:.60} is not a binary file; give a path, '-' or a file opened with mode 'rb'")
+        raise SettingsError(f"{stream!r:.60} is no binary file; expected a path, '-' or a file opened with mode 'rb'.")
     return stream  # type: ignore[no-any-return]
 
 

@@ -254,8 +254,7 @@ def _native_on_texts(call: Any, part: list[str], first: int, workers: int) -> An
             if not isinstance(text, str):
                 found = f"{type(text).__name__} ({text!r:.40})"
                 raise DataError(
-                    f"text {first + number} is a {found}; every text must be a str "
-                    "(decode bytes, fill missing texts with '')"
+                    f"text {first + number} is a {found}; expected a str. Decode bytes, fill missing texts with ''."
                 ) from None
         raise
 
@@ -274,7 +273,7 @@ def _checked_array(path: str, name: str, array: npt.NDArray[Any] | None) -> npt.
     if array is None or array.dtype != _DTYPES[name] or array.ndim != 1 or not array.flags.c_contiguous:
         found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
         raise FormatError(
-            f"array {path}: found {found}, wanted a contiguous list of {np.dtype(_DTYPES[name]).name}; "
-            "restore the file from a copy"
+            f"array {path} is {found}; expected a contiguous list of {np.dtype(_DTYPES[name]).name}. "
+            "Restore the file from a copy."
         )
     return array

@@ -1,4 +1,4 @@
-"""Foreign formats, one a file: what others made in, our objects out, and back."""
+"""Foreign formats, one per file: what others made in, our objects out, and back."""
 
 from beamwood.interop.convert import read, read_text, write
 from beamwood.interop.foreign import Imported, ImportedText

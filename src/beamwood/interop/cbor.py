@@ -35,14 +35,14 @@ class Reader:
         """The argument of the next head, which must be of this kind."""
         data, at = self._data, self._at
         if at >= len(data) or data[at] >> 5 != kind:
-            raise self.wrong(f"{what} is wanted")
+            raise self.wrong(f"it holds something else; expected {what}")
         info = int(data[at] & 31)
         if info < 24:
             self._at += 1
             return info
         size = 1 << (info - 24)
         if info > 27 or at + 1 + size > len(data):
-            raise self.wrong(f"{what} of known length is wanted")
+            raise self.wrong(f"its length is not known; expected {what} of known length")
         self._at += 1 + size
         return int.from_bytes(data[at + 1 : at + 1 + size].tobytes(), "big")
 
@@ -54,7 +54,7 @@ class Reader:
         """A short text."""
         length = self._head(_TEXT, what)
         if length > min(_LONGEST_TEXT, len(self._data) - self._at):
-            raise self.wrong(f"{what} of {length:,} bytes")
+            raise self.wrong(f"{what} has {length:,} bytes; expected at most {_LONGEST_TEXT}, all in the file")
         found = self._data[self._at : self._at + length].tobytes()
         self._at += length
         return found.decode("utf-8", "replace")
@@ -70,7 +70,9 @@ class Reader:
     def _counted(self, kind: int, what: str) -> int:
         count = self._head(kind, what)
         if count > len(self._data) - self._at:  # every element has a byte at least
-            raise self.wrong(f"{what} of {count:,} elements, but only {len(self._data) - self._at:,} bytes follow")
+            raise self.wrong(
+                f"{what} has {count:,} elements; expected at most {len(self._data) - self._at:,}, the bytes that follow"
+            )
         return count
 
     def whole_numbers(self, what: str) -> npt.NDArray[np.uint32]:
@@ -86,14 +88,14 @@ class Reader:
     def _filled(self, fill: Any, out: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
         end = fill(self._data, self._at, out)
         if end < 0:
-            raise self.wrong(f"{what} holds something that is not a number of its kind")
+            raise self.wrong(f"{what} holds something that is not a number; expected only numbers of its kind")
         self._at = end
         return out
 
     def done(self) -> None:
         """Nothing may follow."""
         if self._at != len(self._data):
-            raise self.wrong(f"{len(self._data) - self._at:,} bytes follow where the file should end")
+            raise self.wrong(f"{len(self._data) - self._at:,} bytes follow; expected the end of the file")
 
 
 class Writer:
@@ -119,11 +121,11 @@ class Writer:
         self._stream.write(encoded)
 
     def entries(self, count: int) -> None:
-        """The begin of a map."""
+        """The start of a map."""
         self._head(_MAP, count)
 
     def elements(self, count: int) -> None:
-        """The begin of an array."""
+        """The start of an array."""
         self._head(_ARRAY, count)
 
     def whole_numbers(self, values: Any) -> None:

@@ -40,8 +40,8 @@ def kind_of(source: Path) -> str:
             if module.is_folder(source):
                 return name
         raise FormatError(f"{source}: none of {', '.join(KINDS)} looks like this folder. {_ADVICE}")
-    found = "a file" if os.path.exists(source) else "nothing there"
-    raise FormatError(f"{source}: {found}, a folder is wanted. {_ADVICE}")
+    found = "it is a file" if os.path.exists(source) else "nothing is there"
+    raise FormatError(f"{source}: {found}; expected a folder. {_ADVICE}")
 
 
 KINDS = (*MODELS, *TEXTS)
@@ -57,7 +57,7 @@ def read(source: str | os.PathLike[str], kind: str | None = None, features: int 
     if kind in TEXTS:
         raise SettingsError(f"{folder} holds text features, not a model; read them with read_text (--text on a shell)")
     if kind not in MODELS:
-        raise SettingsError(f"kind {kind!r} is not known; choose {', '.join(MODELS)}")
+        raise SettingsError(f"kind is {kind!r}; expected one of {', '.join(MODELS)}.")
     found: Imported = MODELS[kind].read(folder, features) if kind == "napkinxc" else MODELS[kind].read(folder)
     if features is not None and found.model.n_features != features:
         raise SettingsError(f"features={features}, but {folder} says {found.model.n_features:,}; leave it out")
@@ -77,10 +77,12 @@ def read_text(source: str | os.PathLike[str], kind: str | None = None) -> Import
 def write(model: Model, target: str | os.PathLike[str], kind: str, *, force: bool = False, **how: Any) -> list[str]:
     """Writes a model as another program would have; returns what is not kept or not the same there.
 
-    The folder appears when it is complete; one that is there already is replaced with force=True alone.
+    The folder appears when it is complete; one that is there already is replaced only with force=True.
     """
     if kind not in WRITERS:
-        raise SettingsError(f"models cannot be written as {kind!r}; choose {', '.join(WRITERS)}")
+        raise SettingsError(
+            f"kind is {kind!r}, which models cannot be written as; expected one of {', '.join(WRITERS)}."
+        )
     with _beside(checked_path(target), force) as draft:
         return WRITERS[kind](model, draft, **how)
 

@@ -23,7 +23,7 @@ MOST_FEATURES = 2**31 - 1
 MOST_LAYERS = 512
 _LARGEST_JSON = 16 << 20
 _UNUSED_FEATURES = 1 << 24  # features that need no weight to be believed: hashed ones are many, and most have none
-_FEATURES_A_WEIGHT = 64
+_FEATURES_PER_WEIGHT = 64
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ImportedText:
 
 
 def wrong(path: Path, what: str) -> FormatError:
-    """The error of a foreign file: its path, what was found and wanted, what to do."""
+    """The error of a foreign file: its path, what was found and expected, what to do."""
     return FormatError(f"{path}: {what}. {ADVICE}")
 
 
@@ -68,10 +68,10 @@ def read_file(path: Path, most: int | None = None) -> bytes:
     """The bytes of a regular file."""
     try:
         if not path.is_file():
-            raise wrong(path, "a folder, not a file" if path.is_dir() else "the file is not there")
+            raise wrong(path, "it is a folder; expected a file" if path.is_dir() else "the file is not there")
         size = os.stat(path).st_size
         if most is not None and size > most:
-            raise wrong(path, f"the file has {size:,} bytes, at most {most:,} are wanted")
+            raise wrong(path, f"the file has {size:,} bytes; expected at most {most:,}")
         return path.read_bytes()
     except OSError as error:
         raise FormatError(f"{path}: {(error.strerror or str(error)).lower()}. {ADVICE}") from error
@@ -82,7 +82,7 @@ def read_text(path: Path, most: int | None = None) -> str:
     try:
         return read_file(path, most).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise wrong(path, f"byte {error.start:,} is not UTF-8") from None
+        raise wrong(path, f"byte {error.start:,} is not UTF-8; expected a text file") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -90,9 +90,9 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(read_text(path, _LARGEST_JSON))
     except (ValueError, RecursionError):
-        raise wrong(path, "not a JSON file") from None
+        raise wrong(path, "it is not JSON; expected a JSON object") from None
     if not isinstance(found, dict):
-        raise wrong(path, f"holds a {type(found).__name__}, a JSON object is wanted")
+        raise wrong(path, f"it holds a {type(found).__name__}; expected a JSON object")
     return found
 
 
@@ -100,7 +100,7 @@ def whole(values: dict[str, Any], name: str, path: Path, least: int = 0, most: i
     """A whole number of a JSON object."""
     value = values.get(name)
     if type(value) is not int or not least <= value <= most:
-        raise wrong(path, f"{name} is {value!r:.60}, a whole number from {least:,} to {most:,} is wanted")
+        raise wrong(path, f"{name} is {value!r:.60}; expected a whole number from {least:,} to {most:,}")
     return value
 
 
@@ -108,18 +108,18 @@ def real(values: dict[str, Any], name: str, path: Path) -> float:
     """A finite number of a JSON object."""
     value = values.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e38:
-        raise wrong(path, f"{name} is {value!r:.60}, a number is wanted")
+        raise wrong(path, f"{name} is {value!r:.60}; expected a finite number")
     return float(value)
 
 
 def check_features(path: Path, features: int, weights: int) -> None:
     """Refuses a number of features that the weights do not bear out: a model takes four bytes for each of them."""
-    most = _UNUSED_FEATURES + _FEATURES_A_WEIGHT * weights
+    most = _UNUSED_FEATURES + _FEATURES_PER_WEIGHT * weights
     if features > most:
-        raise wrong(path, f"it says {features:,} features; with {weights:,} weights up to {most:,} are believed")
+        raise wrong(path, f"it says {features:,} features; expected at most {most:,} with {weights:,} weights")
 
 
-def same(path: Path, name: str, found: object, wanted: object, where: str) -> None:
+def same(path: Path, name: str, found: object, expected: object, where: str) -> None:
     """Refuses two numbers that must agree and do not."""
-    if found != wanted:
-        raise wrong(path, f"{name} is {found!r:.60}, but {where} says {wanted!r:.60}")
+    if found != expected:
+        raise wrong(path, f"{name} is {found!r:.60}; expected {expected!r:.60}, as {where} says")

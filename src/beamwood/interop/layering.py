@@ -68,7 +68,7 @@ def layers_of_nodes(
     parent:  the parent of each node, -1 for top nodes. A single top node is a classifier at the root.
     weights: scipy sparse, features x nodes: column j is the weight vector of node j.
     label:   the label of each node, -1 for none. A node may carry a label and have children.
-    bias:    one number a node, or none.
+    bias:    one number per node, or none.
     level_labels: bring all labels down to the last layer; a group of labels then keeps one place in the beam.
     labels:  how many there are; those that no node carries are hung up as leaves that score worst.
     """

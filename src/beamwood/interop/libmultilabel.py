@@ -32,12 +32,15 @@ def from_libmultilabel(tree: Any, prob_A: float | None = None) -> Model:
     for name in ("root", "flat_model", "node_ptr", "predict_values"):
         if not hasattr(tree, name):
             raise DataError(
-                f"a {type(tree).__name__} without {name}; what libmultilabel.linear.train_tree returns is wanted"
+                f"tree is a {type(tree).__name__} without {name}; "
+                "expected what libmultilabel.linear.train_tree returns."
             )
     scale = inspect.signature(tree.predict_values).parameters.get("prob_A")
     factor = 1.0 if scale is None else float(scale.default if prob_A is None else prob_A)
     if scale is None and prob_A is not None:
-        raise DataError("this release of LibMultiLabel has no prob_A; leave it out")
+        raise DataError(
+            f"prob_A is {prob_A!r}; expected None, as this release of LibMultiLabel has none. Leave it out."
+        )
     weights, bias = _weights(tree.flat_model, np.float32(factor))
     parent, label = _nodes(tree, weights.shape[1])
     layers = layers_of_nodes(parent, weights, label, bias, level_labels=True)
@@ -54,19 +57,21 @@ def _nodes(tree: Any, count: int) -> tuple[Any, Any]:
         node, own = waiting.pop()
         index = int(node.index)
         if not 0 <= index < len(starts) - 1:
-            raise DataError(f"node {index} has no weights: node_ptr has {len(starts):,} entries")
+            raise DataError(f"node {index} has no weights; expected nodes below {len(starts) - 1:,}, as node_ptr says.")
         children, names = list(node.children), np.asarray(node.label_map).astype(np.int64)
         columns = np.arange(starts[index], starts[index + 1])
         below = len(children) or len(names)
         if len(columns) != below or (below and not 0 <= columns[0] <= columns[-1] < count):
-            raise DataError(f"node {index} has {len(columns):,} columns for {below:,} children")
+            raise DataError(f"node {index} has {len(columns):,} columns; expected {below:,}, one per child.")
         parent[columns] = own
         if children:
             waiting += [(child, int(column)) for child, column in zip(children, columns, strict=True)]
         else:
             label[columns] = names
     if (parent == -2).any():
-        raise DataError(f"column {np.flatnonzero(parent == -2)[0]} of the weights belongs to no node")
+        raise DataError(
+            f"column {np.flatnonzero(parent == -2)[0]} of the weights belongs to no node; expected one for each."
+        )
     return parent, label
 
 

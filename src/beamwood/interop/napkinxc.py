@@ -36,7 +36,7 @@ _PLT = 3
 _LOGISTIC, _SQUARED_HINGE = 0, 1
 _ACTIVATIONS = {_LOGISTIC: "sigmoid", _SQUARED_HINGE: "hinge-2"}
 _FIRST = 2  # index of feature 0; 1 is the bias, 0 is not used
-_CONSTANT = 10.0  # what a node that saw one class alone scores before the activation
+_CONSTANT = 10.0  # what a node that saw only one class scores before the activation
 _CERTAIN = 1e4  # an infinite bias, as a weight: every activation takes it for certainty
 _MOST_TREES = 10_000
 _PAIR = np.dtype([("index", "<i4"), ("value", "<f4")])
@@ -70,7 +70,10 @@ class _Bytes:
         """Some numbers, once they are known to be there."""
         size = np.dtype(dtype).itemsize * count
         if count < 0 or self.at + size > len(self.data):
-            raise wrong(self.path, f"{field} has {count:,} entries, but only {len(self.data) - self.at:,} bytes follow")
+            raise wrong(
+                self.path,
+                f"{field} has {count:,} entries; expected fewer, as {len(self.data) - self.at:,} bytes follow",
+            )
         found = np.frombuffer(self.data, dtype, count, self.at)
         self.at += size
         return found
@@ -83,7 +86,7 @@ class _Bytes:
     def done(self) -> None:
         """Nothing may follow."""
         if self.at != len(self.data):
-            raise wrong(self.path, f"{len(self.data) - self.at:,} bytes follow where it should end")
+            raise wrong(self.path, f"{len(self.data) - self.at:,} bytes follow; expected the end of the file")
 
 
 @dataclass(frozen=True)
@@ -101,18 +104,20 @@ def _read_args(path: Path) -> _Args:
     version = file.text("version")
     number = version.split(".")
     if len(number) < 2 or not all(part.isdecimal() for part in number[:2]) or (int(number[0]), int(number[1])) < (0, 6):
-        raise wrong(path, f"version is {version!r:.30}; models of napkinXC 0.6 and later are known, train it again")
+        raise wrong(path, f"version is {version!r:.30}; expected napkinXC 0.6 or later, which can train it again")
     bias, norm = file.one("<f", "bias"), file.one("<B", "norm")
     hashed, threshold = file.one("<i", "hash"), file.one("<f", "featuresThreshold")
     kind, name, trees = file.one("<i", "modelType"), file.text("modelName"), file.one("<i", "ensemble")
     if not np.isfinite(bias) or norm > 1:
-        raise wrong(path, f"bias is {bias} and norm is {norm}, a number and 0 or 1 are wanted")
+        raise wrong(path, f"bias is {bias} and norm is {norm}; expected a finite number and 0 or 1")
     if hashed != 0 or threshold != 0:
-        raise wrong(path, f"hash is {hashed} and featuresThreshold {threshold}; models with either are not supported")
+        raise wrong(
+            path, f"hash is {hashed} and featuresThreshold {threshold}; expected 0 for both, others are not supported"
+        )
     if kind != _PLT:
-        raise wrong(path, f"modelType is {kind} ({name!r:.30}); 3 (plt) alone is supported")
+        raise wrong(path, f"modelType is {kind} ({name!r:.30}); expected 3 (plt)")
     if not 0 <= trees <= _MOST_TREES:
-        raise wrong(path, f"ensemble is {trees}, up to {_MOST_TREES:,} trees are wanted")
+        raise wrong(path, f"ensemble is {trees}; expected 0 to {_MOST_TREES:,} trees")
     return _Args(version, bias, bool(norm), max(1, trees))
 
 
@@ -126,7 +131,7 @@ def read(folder: Path, features: int | None = None) -> Imported:
         bases.append(_read_weights(members[-1] / "weights.bin", len(trees[-1].parent)))
     losses = {base.loss for base in bases}
     if len(losses) > 1:
-        raise wrong(folder, f"its trees have the losses {sorted(losses)}, one for all is wanted")
+        raise wrong(folder, f"its trees have the losses {sorted(losses)}; expected one for all")
     used = max(base.used for base in bases)
     columns = max(1, used - _FIRST) if features is None else features
     if columns < used - _FIRST:
@@ -162,21 +167,21 @@ def _read_tree(folder: Path) -> _Tree:
     file = _Bytes(path)
     leaves, nodes = file.take("<ii", "the number of nodes")
     if nodes < 1 or not 0 < leaves <= nodes:
-        raise wrong(path, f"it has {leaves:,} leaves and {nodes:,} nodes, at least one of each is wanted")
+        raise wrong(path, f"it has {leaves:,} leaves and {nodes:,} nodes; expected at least one of each")
     pairs = file.array("<i4", 2 * nodes, "the list of nodes").reshape(-1, 2)
     root = file.one("<i", "the root")
     parents = file.array("<i4", nodes, "the list of parents").astype(np.int64)
     file.done()
     if not np.array_equal(np.sort(pairs[:, 0]), np.arange(nodes)):
-        raise wrong(path, "the nodes are not numbered 0 to n - 1, each once")
+        raise wrong(path, "the nodes are not numbered in order; expected 0 to n - 1, each once")
     label = np.full(nodes, -1, np.int64)
     label[pairs[:, 0]] = pairs[:, 1]
     parent = np.full(nodes, -1, np.int64)
     parent[pairs[:, 0]] = parents
     if not 0 <= root < nodes or parent[root] != -1 or (parent == -1).sum() != 1:
-        raise wrong(path, f"the root is {root}, but not the one node without a parent")
+        raise wrong(path, f"the root is {root}; expected the one node without a parent")
     if int((label >= 0).sum()) != leaves or (label < -1).any():
-        raise wrong(path, f"{int((label >= 0).sum()):,} nodes have a label, {leaves:,} were announced")
+        raise wrong(path, f"{int((label >= 0).sum()):,} nodes have a label; expected {leaves:,}, as its start says")
     return _Tree(parent, label)
 
 
@@ -207,7 +212,7 @@ def _read_weights(path: Path, nodes: int) -> _Bases:
     file = _Bytes(path)
     count = file.one("<i", "the number of classifiers")
     if count != nodes:
-        raise wrong(path, f"it has {count:,} classifiers, the tree has {nodes:,} nodes")
+        raise wrong(path, f"it has {count:,} classifiers; expected {nodes:,}, one per node of the tree")
     start, indices, values = [0], [], []
     bias = np.zeros(nodes, np.float32)
     losses: set[int] = set()
@@ -231,7 +236,7 @@ def _read_weights(path: Path, nodes: int) -> _Bases:
             losses |= set() if losses or node + 1 < nodes else {loss}
     file.done()
     if len(losses) != 1:
-        raise wrong(path, f"its classifiers have the losses {sorted(losses)}, one for all is wanted")
+        raise wrong(path, f"its classifiers have the losses {sorted(losses)}; expected one for all")
     index = np.concatenate(indices) if indices else np.zeros(0, np.int32)
     value = np.concatenate(values) if values else np.zeros(0, np.float32)
     used = int(index.max(initial=1)) + 1
@@ -244,7 +249,7 @@ def _read_vector(file: _Bytes, node: int) -> tuple[npt.NDArray[np.int32], npt.ND
     file.take("<QQ", field)
     size, nonzeros, sparse = file.take("<QQB", field)
     if size > MOST_FEATURES or nonzeros > size or sparse > 1:
-        raise wrong(file.path, f"{field}: {nonzeros:,} of {size:,}, which cannot be")
+        raise wrong(file.path, f"{field} are {nonzeros:,} of {size:,}; expected at most as many as there are")
     if sparse:
         pairs = file.array(_PAIR, nonzeros, field)
         order = np.argsort(pairs["index"], kind="stable")
@@ -256,9 +261,12 @@ def _read_vector(file: _Bytes, node: int) -> tuple[npt.NDArray[np.int32], npt.ND
     if file.one("<B", f"the gradients of classifier {node}") != 0:
         raise wrong(file.path, f"classifier {node} has gradients: it is still being trained, which is not supported")
     if len(index) and (index[0] < 0 or index[-1] >= size or (np.diff(index) <= 0).any()):
-        raise wrong(file.path, f"{field}: indices do not lie in 0 to {size - 1:,}, each once")
+        raise wrong(
+            file.path,
+            f"{field} have indices that lie outside or are there twice; expected 0 to {size - 1:,}, each once",
+        )
     if not np.isfinite(value).all():
-        raise wrong(file.path, f"{field}: they are not finite numbers")
+        raise wrong(file.path, f"{field} are not all finite; expected finite numbers")
     kept = (index > 0) & (value != 0)
     return index[kept], value[kept]
 

@@ -6,7 +6,7 @@
 
 omikuji divides queries by their length, adds log scores along the path and shows exp; the mean of the trees is the
 answer. A leaf that is reached early keeps one place in the beam until the end. All this is the same here. One thing is
-not: inside each leaf omikuji keeps the best `beam` labels alone, so with several trees and leaves of more labels than
+not: inside each leaf omikuji keeps only the best `beam` labels, so with several trees and leaves of more labels than
 the beam is wide a label's mean may lack a tree's share there.
 """
 
@@ -49,7 +49,7 @@ def read(folder: Path) -> Imported:
     features = whole(settings, "n_features", path, 1, MOST_FEATURES - 1)
     loss = settings.get("classifier_loss_type")
     if loss not in ("Hinge", "Log"):
-        raise wrong(path, f"classifier_loss_type is {loss!r:.60}, 'Hinge' or 'Log' is wanted")
+        raise wrong(path, f"classifier_loss_type is {loss!r:.60}; expected 'Hinge' or 'Log'")
     trees = [_read_tree(path, features) for path in _tree_files(folder)]
     check_features(path, features, sum(columns.nnz for tree in trees for columns in tree.columns))
     labels = 1 + max(int(tree.label.max(initial=-1)) for tree in trees)
@@ -83,7 +83,9 @@ def _tree_files(folder: Path) -> list[Path]:
             numbered[int(found[1])] = path
     for number in range(len(numbered)):
         if number not in numbered:
-            raise wrong(folder / f"tree{number}.cbor", f"the file is not there, but {len(numbered)} trees are")
+            raise wrong(
+                folder / f"tree{number}.cbor", f"the file is not there; expected {len(numbered)} trees, numbered from 0"
+            )
     if not numbered:
         raise wrong(folder / "tree0.cbor", "the file is not there")
     return [numbered[number] for number in range(len(numbered))]
@@ -163,7 +165,7 @@ def _read_node(reader: Reader, tree: _Tree, node: int) -> tuple[int, int] | None
     _name(reader, "weights")
     cells = _read_weights(reader, tree.features)
     if cells.columns == 0:
-        raise reader.wrong(f"a {kind} without children")
+        raise reader.wrong(f"a {kind} has no children; expected at least one")
     if kind == "Branch":
         _name(reader, "children")
         count = reader.elements("children")
@@ -173,7 +175,9 @@ def _read_node(reader: Reader, tree: _Tree, node: int) -> tuple[int, int] | None
         labels = reader.whole_numbers("labels")
         count = len(labels)
     if count != cells.columns:
-        raise reader.wrong(f"a {kind} with {count:,} children and weights for {cells.columns:,}")
+        raise reader.wrong(
+            f"a {kind} has {count:,} children; expected {cells.columns:,}, as many as its weights have columns"
+        )
     first = tree.add(node, cells.csc(tree.features + 1), labels)
     return (first, count) if labels is None else None
 
@@ -183,20 +187,20 @@ def _tag(reader: Reader, what: str, known: tuple[str, ...]) -> str:
     _begin(reader, what, 1)
     name = reader.text(what)
     if name not in known:
-        raise reader.wrong(f"{what} called {name!r:.40}; {' or '.join(known)} is wanted")
+        raise reader.wrong(f"{what} is called {name!r:.40}; expected {' or '.join(known)}")
     return name
 
 
 def _begin(reader: Reader, what: str, entries: int) -> None:
     found = reader.entries(what)
     if found != entries:
-        raise reader.wrong(f"{what} with {found:,} fields, {entries} are wanted")
+        raise reader.wrong(f"{what} has {found:,} fields; expected {entries}")
 
 
 def _name(reader: Reader, name: str) -> None:
     found = reader.text(f"the field {name}")
     if found != name:
-        raise reader.wrong(f"the field {found!r:.40}, {name} is wanted")
+        raise reader.wrong(f"the field is {found!r:.40}; expected {name}")
 
 
 @dataclass(frozen=True)
@@ -232,17 +236,19 @@ def _read_weights(reader: Reader, features: int) -> _Cells:
     data = reader.floats("data")
     indptr, outer, inner = arrays
     if rows != features + 1:
-        raise reader.wrong(f"outer_dim is {rows:,}, settings.json wants {features + 1:,}")
+        raise reader.wrong(f"outer_dim is {rows:,}; expected {features + 1:,}, as settings.json says")
     if len(indptr) != len(outer) + 1 or len(inner) != len(data):
-        raise reader.wrong("indptr, outer_inds, inner_inds and data do not fit each other")
+        raise reader.wrong("indptr, outer_inds, inner_inds and data do not fit each other; expected matching lengths")
     if indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
-        raise reader.wrong("indptr does not rise from 0 to the number of values")
+        raise reader.wrong("indptr is not in order; expected it to rise from 0 to the number of values")
     if (np.diff(outer) <= 0).any() or (len(outer) and outer[-1] >= rows) or (len(inner) and inner.max() >= columns):
-        raise reader.wrong("outer_inds or inner_inds lie outside")
+        raise reader.wrong(
+            f"outer_inds or inner_inds lie outside; expected rising rows below {rows:,} and columns below {columns:,}"
+        )
     return _checked(reader, _Cells(np.repeat(outer, np.diff(indptr)), inner, data, columns))
 
 
-def _read_dense(reader: Reader, wanted: int) -> _Cells:
+def _read_dense(reader: Reader, rows: int) -> _Cells:
     _begin(reader, "Dense", 3)
     _name(reader, "v")
     version = reader.whole("v")
@@ -250,15 +256,18 @@ def _read_dense(reader: Reader, wanted: int) -> _Cells:
     dim = reader.whole_numbers("dim").tolist()
     _name(reader, "data")
     data = reader.floats("data")
-    if version != 1 or len(dim) != 2 or dim[0] != wanted or dim[0] * dim[1] != len(data):
-        raise reader.wrong(f"Dense weights of version {version}, dim {dim!r:.60} and {len(data):,} values")
+    if version != 1 or len(dim) != 2 or dim[0] != rows or dim[0] * dim[1] != len(data):
+        raise reader.wrong(
+            f"Dense weights have version {version}, dim {dim!r:.60} and {len(data):,} values; expected version 1, "
+            f"{rows:,} rows and a value per cell"
+        )
     at = np.flatnonzero(data)
     return _checked(reader, _Cells(at // dim[1], at % dim[1], data[at], dim[1]))
 
 
 def _checked(reader: Reader, cells: _Cells) -> _Cells:
     if not np.isfinite(cells.value).all():
-        raise reader.wrong("data holds a number that is not finite")
+        raise reader.wrong("data holds a number that is not finite; expected finite numbers")
     return cells
 
 
@@ -276,7 +285,7 @@ def write(model: Model, folder: Path, tree: int | None = None) -> list[str]:
             _write_tree(Writer(stream), model.layers(one))
     settings = {"n_features": model.n_features, "classifier_loss_type": loss}
     (folder / "settings.json").write_text(json.dumps(settings, indent=2) + "\n")
-    notes = ["omikuji keeps the best `beam` labels of each leaf alone; use a beam as wide as the largest leaf"]
+    notes = ["omikuji keeps only the best `beam` labels of each leaf; use a beam as wide as the largest leaf"]
     if not info["unit_rows"]:
         notes.append("omikuji divides queries by their length: only rows of length 1 get the same answers there")
     if "keys/blob" in info["bytes_by_section"]:
@@ -318,14 +327,14 @@ def _write_tree(writer: Writer, layers: list[Layer]) -> None:
     sizes = [1, *(layer.weights.shape[1] for layer in layers)]
     rooms = [_LayerChildren(layer, above, layer is layers[-1]) for layer, above in zip(layers, sizes, strict=False)]
     features = layers[0].weights.shape[0]
-    alone = sp.csc_array((features, 1), dtype=np.float32)
+    only = sp.csc_array((features, 1), dtype=np.float32)
     waiting: list[tuple[int, int]] = [(0, 0)]  # (layer of the children, node); the last is written next
     while waiting:
         depth, node = waiting.pop()
         writer.entries(1)
         if depth < 0:  # a lone label
             writer.text("Leaf")
-            _write_weights(writer, alone, np.array([np.inf], np.float32))
+            _write_weights(writer, only, np.array([np.inf], np.float32))
             writer.text("labels")
             writer.whole_numbers([node])
             continue

@@ -56,7 +56,7 @@ def _read_param(path: Path) -> _Param:
     while lines and lines[-1] == "":
         lines.pop()
     if len(lines) not in _KINDS:
-        raise wrong(path, f"it has {len(lines)} lines; {_PARABEL} (Parabel) or {_BONSAI} (Bonsai) are wanted")
+        raise wrong(path, f"it has {len(lines)} lines; expected {_PARABEL} (Parabel) or {_BONSAI} (Bonsai)")
     bonsai = len(lines) == _BONSAI
 
     def value(line: int, name: str, least: float, most: float) -> float:
@@ -65,7 +65,7 @@ def _read_param(path: Path) -> _Param:
         except ValueError:
             found = float("nan")
         if not least <= found <= most:
-            raise wrong(path, f"line {line + 1}, {name}, is {lines[line]!r:.60}; {least:g} to {most:g} is wanted")
+            raise wrong(path, f"line {line + 1}, {name}, is {lines[line]!r:.60}; expected {least:g} to {most:g}")
         return found
 
     features, labels = (int(value(i, name, 1, MOST_FEATURES)) for i, name in ((0, "num_Xf"), (1, "num_Y")))
@@ -110,7 +110,7 @@ class _Lines:
     def next(self, what: str) -> str:
         """The next line."""
         if self.at >= len(self.lines):
-            raise wrong(self.path, f"it ends where {what} is wanted")
+            raise wrong(self.path, f"it ends too early; expected {what}")
         self.at += 1
         return self.lines[self.at - 1]
 
@@ -118,14 +118,16 @@ class _Lines:
         """Whole numbers of a line."""
         words = self.next(what).split()
         if (count is not None and len(words) != count) or not all(re.fullmatch(r"-?\d{1,10}", word) for word in words):
-            raise self.wrong(f"{' '.join(words)!r:.60}, {what} is wanted")
+            raise self.wrong(f"found {' '.join(words)!r:.60}; expected {what}")
         return [int(word) for word in words]
 
     def tree(self, param: _Param) -> tuple[Array, Any, Array, Array]:
         """Parents, weights, labels and biases of all nodes but the root."""
         sizes = [self.numbers(what, 1)[0] for what in ("the number of features", "of labels", "of nodes")]
         if sizes[0] != param.features or sizes[1] != param.labels or not 1 <= sizes[2] <= len(self.lines):
-            raise self.wrong(f"{sizes} features, labels and nodes; param says {param.features} and {param.labels}")
+            raise self.wrong(
+                f"features, labels and nodes are {sizes}; expected {param.features} and {param.labels}, as param says"
+            )
         children: list[list[int]] = []
         labels: list[list[int]] = []
         columns: list[Any] = []
@@ -133,7 +135,9 @@ class _Lines:
             leaf, below = self._head(param.bonsai, sizes[2])
             own = self.numbers("the number of labels and the labels")
             if not own or own[0] != len(own) - 1 or not all(0 <= label < param.labels for label in own[1:]):
-                raise self.wrong(f"{own!r:.60}, the number of labels below {param.labels:,} and the labels are wanted")
+                raise self.wrong(
+                    f"found {own!r:.60}; expected the number of labels and the labels, each below {param.labels:,}"
+                )
             matrix = self._matrix(param.features + 1, len(own) - 1 if leaf else len(below))
             children.append([] if leaf else below)
             labels.append(own[1:] if leaf else [])
@@ -144,33 +148,33 @@ class _Lines:
         """Whether a node is a leaf, and its children; reads on to its depth."""
         leaf = self.numbers("0 or 1: is it a leaf", 1)[0]
         if leaf not in (0, 1):
-            raise self.wrong(f"{leaf}, 0 or 1 is wanted: is it a leaf")
+            raise self.wrong(f"the leaf flag is {leaf}; expected 0 or 1")
         below = [] if bonsai and leaf else self.numbers("children", None if bonsai else 2)
         if not leaf and (not below or not all(0 < child < nodes for child in below)):
-            raise self.wrong(f"the children {below!r:.60}, numbers from 1 to {nodes - 1:,} are wanted")
+            raise self.wrong(f"the children are {below!r:.60}; expected numbers from 1 to {nodes - 1:,}")
         self.numbers("the depth", 1)
         return bool(leaf), below
 
-    def _matrix(self, rows: int, wanted: int) -> list[tuple[Array, Array]]:
+    def _matrix(self, rows: int, columns: int) -> list[tuple[Array, Array]]:
         """(indices, weights) of each column."""
         found = self.numbers("the numbers of columns and rows", 2)
-        if found != [wanted, rows]:
-            raise self.wrong(f"{found[0]} columns of {found[1]} rows, {wanted} of {rows} are wanted")
-        return [self._column(rows) for _ in range(wanted)]
+        if found != [columns, rows]:
+            raise self.wrong(f"the matrix has {found[0]} columns of {found[1]} rows; expected {columns} of {rows}")
+        return [self._column(rows) for _ in range(columns)]
 
     def _column(self, rows: int) -> tuple[Array, Array]:
         words = self.next("a column").split()
         try:
             pairs = np.array([word.split(":") for word in words], np.float64).reshape(len(words), 2)
         except ValueError:
-            raise self.wrong("not a list of index:weight") from None
+            raise self.wrong("the column cannot be read; expected a list of index:weight") from None
         index = pairs[:, 0].astype(np.int64) if (np.abs(pairs[:, 0]) < 2**31).all() else np.full(len(words), -1)
         if (index != pairs[:, 0]).any() or (index < 0).any() or (index >= rows).any() or (np.diff(index) <= 0).any():
-            raise self.wrong(f"indices that do not rise, or lie outside 0 to {rows - 1:,}")
+            raise self.wrong(f"indices do not rise, or lie outside; expected rising ones from 0 to {rows - 1:,}")
         with np.errstate(over="ignore"):
             weight = pairs[:, 1].astype(np.float32)
         if not np.isfinite(weight).all():
-            raise self.wrong("a weight that is not a finite float32")
+            raise self.wrong("a weight is not finite; expected finite float32 numbers")
         return index, weight
 
 
@@ -186,13 +190,13 @@ def _assembled(
     for node, (below, names) in enumerate(zip(children, labels, strict=True)):
         for child, column in zip(below, columns[node], strict=True) if below else ():
             if parent[child] != -2:
-                raise lines.wrong(f"node {child} is the child of two nodes")
+                raise lines.wrong(f"node {child} is the child of two nodes; expected one parent")
             parent[child], own[child] = node - 1, column
         more_parents += [node - 1] * len(names)
         more_labels += names
         more += columns[node] if names else []
     if (parent[1:] == -2).any():
-        raise lines.wrong(f"node {1 + int(np.flatnonzero(parent[1:] == -2)[0])} is nobody's child")
+        raise lines.wrong(f"node {1 + int(np.flatnonzero(parent[1:] == -2)[0])} is nobody's child; expected one parent")
     every = own[1:] + more
     start = np.concatenate([[0], np.cumsum([len(index) for index, _ in every])]).astype(np.int64)
     index = np.concatenate([np.zeros(0, np.int64), *(index for index, _ in every)])

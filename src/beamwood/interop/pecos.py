@@ -57,7 +57,7 @@ def read(folder: Path) -> Imported:
     layers, notes = _layers(parts)
     kinds = {part.post_processor for part in parts}
     if len(kinds) > 1:
-        raise wrong(folder / "ranker", f"layers have the post-processors {sorted(kinds)}, one for all is wanted")
+        raise wrong(folder / "ranker", f"layers have the post-processors {sorted(kinds)}; expected one for all")
     activation = activation_of(kinds.pop(), parts[0].folder / "param.json")
     found = {
         "post_processor": parts[0].post_processor,
@@ -83,7 +83,7 @@ def _read_parts(folder: Path) -> list[_Part]:
     depth = whole(head, "depth", param, 1, MOST_LAYERS) if "depth" in head else len(list(ranker.glob("*.model")))
     parts = [_Part(ranker / f"{d}.model") for d in range(depth)]
     if not parts:
-        raise wrong(ranker, "it holds no layers (0.model and so on)")
+        raise wrong(ranker, "it holds no layers; expected 0.model and so on")
     _check_chain(parts, param, head)
     return parts
 
@@ -99,14 +99,14 @@ class _Part:
         scale = real(values, "bias", param)
         predict = values.get("pred_kwargs")
         if not isinstance(predict, dict):
-            raise wrong(param, f"pred_kwargs is {predict!r:.60}, a JSON object is wanted")
+            raise wrong(param, f"pred_kwargs is {predict!r:.60}; expected a JSON object")
         self.only_topk = whole(predict, "only_topk", param)
         self.post_processor = _post_processor(predict.get("post_processor"), param)
         W, C = read_csc(folder / "W.npz"), read_csc(folder / "C.npz")
         C.eliminate_zeros()
         same(folder / "C.npz", "the number of rows", C.shape[0], W.shape[1], "W.npz (columns)")
         if scale > 0 and W.shape[0] < 2:
-            raise wrong(folder / "W.npz", f"it has {W.shape[0]} rows, at least a feature and the bias are wanted")
+            raise wrong(folder / "W.npz", f"it has {W.shape[0]} rows; expected at least a feature and the bias")
         self.weights: Any = W
         self.bias: npt.NDArray[np.float32] | None = None
         if scale > 0:
@@ -128,7 +128,7 @@ def _post_processor(name: Any, path: Path) -> str:
     """Its name; very old models have true, false or nothing."""
     name = {True: "l3-hinge", False: "noop", None: "noop"}[name] if name in (True, False, None) else name
     if not isinstance(name, str):
-        raise wrong(path, f"post_processor is {name!r:.60}, a name is wanted")
+        raise wrong(path, f"post_processor is {name!r:.60}; expected a name")
     return name
 
 
@@ -148,7 +148,7 @@ def _check_chain(parts: list[_Part], param: Path, head: dict[str, Any]) -> None:
     for part in parts:
         same(part.folder / "C.npz", "the number of columns", part.above, above, "the layer above (nodes)")
         if not len(part.parent):
-            raise wrong(part.folder / "W.npz", "it has no columns")
+            raise wrong(part.folder / "W.npz", "it has no columns; expected at least one")
         rows = part.weights.shape[0]
         same(part.folder / "W.npz", "the number of features", rows, parts[0].weights.shape[0], "layer 0")
         above = len(part.parent)
@@ -172,7 +172,7 @@ def _layers(parts: list[_Part]) -> tuple[list[Layer], list[str]]:
         has_child[parts[depth + 1].parent[kept[depth + 1]]] = True
         kept[depth] = kept[depth] & has_child
     if not kept[-1].any():
-        raise wrong(parts[-1].folder / "C.npz", "no label has a parent")
+        raise wrong(parts[-1].folder / "C.npz", "no label has a parent; expected one for each")
     layers, number_above = [], np.zeros(1, np.int64)
     for depth, part in enumerate(parts):
         keep = kept[depth]
@@ -210,7 +210,7 @@ def activation_of(post_processor: Any, path: Path) -> Activation:
     found = re.fullmatch(r"(log-)?l([1-9]\d?)-hinge", str(post_processor))
     if not found and post_processor not in names:
         known = "noop, sigmoid, log-sigmoid, l3-hinge and the like"
-        raise wrong(path, f"post_processor is {post_processor!r:.60}; {known} are known")
+        raise wrong(path, f"post_processor is {post_processor!r:.60}; expected one of {known}")
     return Activation.parse(f"{found[1] or ''}hinge-{found[2]}" if found else names[post_processor])
 
 

@@ -57,17 +57,17 @@ def read(folder: Path) -> ImportedText:
 def _kwargs(path: Path) -> dict[str, Any]:
     values = read_json(path)
     if values.get("type") != "tfidf":
-        raise wrong(path, f"type is {values.get('type')!r:.60}, only 'tfidf' is known")
+        raise wrong(path, f"type is {values.get('type')!r:.60}; expected 'tfidf'")
     found = values.get("kwargs")
     if not isinstance(found, dict):
-        raise wrong(path, f"kwargs is {found!r:.60}, a JSON object is wanted")
+        raise wrong(path, f"kwargs is {found!r:.60}; expected a JSON object")
     return found
 
 
 def _norm(values: dict[str, Any], path: Path) -> str:
     norm = values.get("norm_p")
     if not isinstance(norm, (int, str)) or isinstance(norm, bool) or norm not in _NORMS:
-        raise wrong(path, f"norm_p is {norm!r:.60}, 'l1' or 'l2' is wanted")
+        raise wrong(path, f"norm_p is {norm!r:.60}; expected 'l1' or 'l2'")
     return _NORMS[norm]
 
 
@@ -76,7 +76,7 @@ def _read_base(folder: Path) -> tuple[TextBlock, dict[str, Any]]:
     config = folder / "tokenizer" / "config.json"
     kind = whole(read_json(config), "token_type", config)
     if kind not in (_WORD, _CHAR, _CHAR_WB):
-        raise wrong(config, f"token_type is {kind}; 10 (word), 20 (char) and 30 (char_wb) are known")
+        raise wrong(config, f"token_type is {kind}; expected 10 (word), 20 (char) or 30 (char_wb)")
     tokens = _read_tokens(folder / "tokenizer" / "vocab.txt", kind)
     config = folder / "vectorizer" / "config.json"
     values = _kwargs(config)
@@ -103,14 +103,14 @@ def _read_base(folder: Path) -> tuple[TextBlock, dict[str, Any]]:
 def _flag(values: dict[str, Any], name: str, path: Path) -> bool:
     value = values.get(name, False)
     if not isinstance(value, bool):
-        raise wrong(path, f"{name} is {value!r:.60}, true or false is wanted")
+        raise wrong(path, f"{name} is {value!r:.60}; expected true or false")
     return value
 
 
 def _ngram_range(values: dict[str, Any], path: Path) -> tuple[int, int]:
     found = values.get("ngram_range")
     if not isinstance(found, list) or len(found) != 2 or not all(type(n) is int and 1 <= n <= 1000 for n in found):
-        raise wrong(path, f"ngram_range is {found!r:.60}, two numbers from 1 to 1,000 are wanted")
+        raise wrong(path, f"ngram_range is {found!r:.60}; expected two numbers from 1 to 1,000")
     return found[0], found[1]
 
 
@@ -120,7 +120,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     if rest and rest[-1] == "":
         rest.pop()
     if not first.isascii() or not first.isdecimal() or len(first) > 10:
-        raise wrong(path, f"line 1 is {first!r:.60}, the number of entries is wanted")
+        raise wrong(path, f"line 1 is {first!r:.60}; expected the number of entries")
     if int(first) != len(rest):
         raise wrong(
             path,
@@ -132,7 +132,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _number(text: str, most: int, path: Path, line: int, name: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 10 or int(text) >= most:
-        raise wrong(path, f"line {line}: {name} is {text!r:.60}, a number below {most:,} is wanted")
+        raise wrong(path, f"line {line}: {name} is {text!r:.60}; expected a number below {most:,}")
     return int(text)
 
 
@@ -144,7 +144,7 @@ def _read_tokens(path: Path, kind: int) -> list[str]:
         index, tab, token = text.partition("\t")
         at = _number(index, len(tokens), path, line, "the token's number")
         if not tab or not token or tokens[at] is not None or (kind == _WORD and " " in token):
-            raise wrong(path, f"line {line}: {text!r:.60} is not a number, a tab and a token of its own")
+            raise wrong(path, f"line {line} is {text!r:.60}; expected a number, a tab and a token of its own")
         tokens[at] = token
     return [token for token in tokens if token is not None]
 
@@ -153,24 +153,24 @@ def _read_terms(path: Path, tokens: list[str], between: str, longest: int) -> tu
     """Terms and idf by feature."""
     lines = list(_lines(path))
     if not lines:
-        raise wrong(path, "it has no features")
+        raise wrong(path, "it has no features; expected at least one")
     terms: list[str | None] = [None] * len(lines)
     idf = np.zeros(len(lines), np.float64)
     for line, text in lines:
         parts = text.split("\t")
         if len(parts) != 4:
-            raise wrong(path, f"line {line}: {len(parts)} columns, 4 are wanted")
+            raise wrong(path, f"line {line} has {len(parts)} columns; expected 4")
         at = _number(parts[0], len(terms), path, line, "the feature's number")
         numbers = parts[3].split()
         if _number(parts[2], longest + 1, path, line, "the n-gram's length") != len(numbers) or not numbers:
-            raise wrong(path, f"line {line}: {len(numbers)} tokens, the length says {parts[2]!r:.20}")
+            raise wrong(path, f"line {line} has {len(numbers)} tokens; expected {parts[2]!r:.20}, the length it says")
         if terms[at] is not None:
-            raise wrong(path, f"line {line}: feature {at} stands twice")
+            raise wrong(path, f"line {line}: feature {at} is there twice; expected it once")
         terms[at] = between.join(tokens[_number(n, len(tokens), path, line, "a token's number")] for n in numbers)
         try:
             idf[at] = float(parts[1])
         except ValueError:
-            raise wrong(path, f"line {line}: idf is {parts[1]!r:.60}, a number is wanted") from None
+            raise wrong(path, f"line {line}: idf is {parts[1]!r:.60}; expected a number") from None
     if not (np.isfinite(idf) & (np.abs(idf) < 1e30)).all():
-        raise wrong(path, "an idf is not a finite number")
+        raise wrong(path, "an idf is not finite; expected finite numbers")
     return [term for term in terms if term is not None], idf

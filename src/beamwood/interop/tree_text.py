@@ -1,7 +1,7 @@
 """tree_text.py — a tree as text, as extremeText and napkinXC exchange it, in, a parent list out; and back.
 
 leaves nodes
-parent node [label]     a line a node, the root's parent is -1
+parent node [label]     a line per node, the root's parent is -1
 """
 
 from __future__ import annotations
@@ -53,19 +53,20 @@ def read_tree(source: Path | str) -> TreeText:
     lines = [line for line in lines if line.strip()]
     head = _numbers(first, path, 1)
     if len(head) != 2 or head[1] != len(lines) or not 0 < head[0] <= head[1]:
-        raise wrong(path, f"line 1 is {first!r:.60}, the numbers of leaves and nodes ({len(lines):,}) are wanted")
+        raise wrong(path, f"line 1 is {first!r:.60}; expected the numbers of leaves and nodes ({len(lines):,})")
     parent, label = np.full(len(lines), -2, np.int64), np.full(len(lines), -1, np.int64)
     for number, line in enumerate(lines, start=2):
         found = _numbers(line, path, number)
         if len(found) not in (2, 3) or not 0 <= found[1] < len(lines) or parent[found[1]] != -2:
-            raise wrong(path, f"line {number} is {line!r:.60}; parent, node (once each) and maybe a label are wanted")
+            raise wrong(path, f"line {number} is {line!r:.60}; expected parent, node (once each) and maybe a label")
         if not -1 <= found[0] < len(lines) or (len(found) == 3 and found[2] < -1):
-            raise wrong(path, f"line {number}: parent {found[0]} or the label is outside")
+            limits = f"a parent from -1 to {len(lines) - 1:,}, a label from -1 on"
+            raise wrong(path, f"line {number} has parent {found[0]}, label {found[2:]}; expected {limits}")
         parent[found[1]] = found[0]
         label[found[1]] = found[2] if len(found) == 3 else -1
     if int((label >= 0).sum()) != head[0] or int((parent == -1).sum()) != 1:
         there = f"{int((label >= 0).sum()):,} labels and {int((parent == -1).sum()):,} roots"
-        raise wrong(path, f"{there}, {head[0]:,} and 1 are wanted")
+        raise wrong(path, f"{there}; expected {head[0]:,} and 1")
     try:
         depths_of(parent)
     except ValueError as error:
@@ -76,7 +77,7 @@ def read_tree(source: Path | str) -> TreeText:
 def _numbers(line: str, path: Path, number: int) -> list[int]:
     words = line.split()
     if not all(word.lstrip("-").isdecimal() and word.isascii() and len(word) < 11 for word in words):
-        raise wrong(path, f"line {number} is {line!r:.60}, whole numbers are wanted")
+        raise wrong(path, f"line {number} is {line!r:.60}; expected whole numbers")
     return [int(word) for word in words]
 
 
@@ -101,4 +102,4 @@ def write(model: Model, target: Path, tree: int | None = None) -> list[str]:
     both = zip(found.parent.tolist(), found.label.tolist(), strict=True)
     lines += [f"{up} {node} {'' if name < 0 else name}".rstrip() for node, (up, name) in enumerate(both)]
     target.write_text("\n".join(lines) + "\n")
-    return ["the tree alone, without weights"]
+    return ["only the tree, without weights"]

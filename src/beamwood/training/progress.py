@@ -56,7 +56,7 @@ class Lines:
 
 
 class Bars:
-    """A rich progress bar on a terminal: stage, share, rows a second, time left."""
+    """A rich progress bar on a terminal: stage, share, rows per second, time left."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -98,10 +98,10 @@ def _left(share: float, spent: float) -> str:
     return f"{seconds // 60}:{seconds % 60:02d}"
 
 
-def progress_for(wanted: bool | Progress) -> Progress:
-    """A bar on a terminal, lines elsewhere, nothing if not wanted; an object of your own is used as it is."""
-    if not isinstance(wanted, bool):
-        return wanted
-    if not wanted:
+def progress_for(progress: bool | Progress) -> Progress:
+    """A bar on a terminal, lines elsewhere, nothing with False; an object of your own is used as it is."""
+    if not isinstance(progress, bool):
+        return progress
+    if not progress:
         return Silent()
     return Bars(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr)

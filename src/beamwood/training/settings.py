@@ -38,14 +38,14 @@ class Settings:
                      search reaches its parent ("man"), both ("tfn+man"), or tfn and a matrix of yours ("user").
     beam:            the beam of that search.
     C:               how much a mistake costs against large weights. "auto": 1 where labels have few rows, and less
-                     the more they have: (4 / mean rows a label) ** 0.25, at most 1.
+                     the more they have: (4 / mean rows per label) ** 0.25, at most 1.
     rare_weight:     adds to the cost of mistakes on rows that have the label, shared out among those n rows:
                      each counts 1 + rare_weight / n. Helps labels with few rows.
     eps:             how near to the optimum the solver goes.
     max_iter:        passes over the rows at most.
     bias:            value of a constant feature; 0: none.
     prune:           weights nearer to zero than this are dropped.
-    top_weights:     keep at most so many weights a node; 0: all.
+    top_weights:     keep at most so many weights per node; 0: all.
     """
 
     preset: str = "balanced"
@@ -83,8 +83,8 @@ class Settings:
         _one_of("negatives", self.negatives, NEGATIVES)
         if not isinstance(self.activation, str) or not NAME.fullmatch(self.activation):
             raise SettingsError(
-                f"activation={self.activation!r}: wanted sigmoid, log-sigmoid, identity, hinge-p or "
-                "log-hinge-p with a whole p; take sigmoid for the logistic loss, hinge-3 for the others"
+                f"activation is {self.activation!r}; expected sigmoid, log-sigmoid, identity, hinge-p or "
+                "log-hinge-p with a whole p. Take sigmoid for the logistic loss, hinge-3 for the others."
             )
 
         if self.trees > 1 and self.activation.startswith("log-"):
@@ -112,12 +112,12 @@ class Settings:
 # held out of the training rows (docs/training.md has the figures):
 #   shape        wide tops cost time and win quality; 3 trees of 128/128 do as well as 4 or 5 of 64/256, and weigh less.
 #   activation   hinge-3 and hinge-4 beat hinge-2 (Parabel, Bonsai, omikuji) everywhere. Four is better with few
-#                rows a label and worse with many; three is never the worst.
-#   rare_weight  one tree, 0 and 4, P@1 / P@5 / recall@10: debian-search (4 rows a label) 35.3 / 11.4 / 57.2 and
+#                rows per label and worse with many; three is never the worst.
+#   rare_weight  one tree, 0 and 4, P@1 / P@5 / recall@10: debian-search (4 rows per label) 35.3 / 11.4 / 57.2 and
 #                36.7 / 11.7 / 58.4; winapi-seealso (4) 78.5 / 30.7 / 91.1 and 77.9 / 30.9 / 91.3; library-subjects (29)
 #                33.7 / 16.4 / 39.5 and 33.8 / 16.4 / 39.4. A like weight on every positive row hurts the last: - 1.0.
 #   C            the more rows a label has, the less a single one should count. 3 trees, C 1 and auto: library-subjects
-#                (29 rows a label, so 0.61) 35.2 / 17.7 / 43.1 and 35.9 / 17.8 / 43.7. With 4 rows a label auto is 1;
+#                (29 rows per label, so 0.61) 35.2 / 17.7 / 43.1 and 35.9 / 17.8 / 43.7. With 4 rows each auto is 1;
 #                0.6 would cost debian-search a point.
 #   unit_rows    the solver expects rows of like length: 0/1 features as they come cost mulan-bibtex 18 points of P@1.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -169,24 +169,24 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return f"did you mean {lower[close[0]]!r}? ({everything})" if close else everything
 
 
-def _one_of(name: str, value: object, wanted: tuple[str, ...]) -> None:
-    if isinstance(value, str) and value in wanted:
+def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
+    if isinstance(value, str) and value in known:
         return
-    close = difflib.get_close_matches(str(value), wanted, n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise SettingsError(f"{name}={value!r}: wanted one of {', '.join(map(repr, wanted))}{hint}")
+    close = difflib.get_close_matches(str(value), known, n=1, cutoff=0.5)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise SettingsError(f"{name} is {value!r}; expected one of {', '.join(map(repr, known))}.{hint}")
 
 
 def _whole(name: str, value: object, least: int) -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and least <= value <= 2**31 - 1:
         return int(value)
-    raise SettingsError(f"{name}={value!r}: wanted a whole number, at least {least}")
+    raise SettingsError(f"{name} is {value!r}; expected a whole number, at least {least}.")
 
 
 def _yes_or_no(name: str, value: object) -> bool:
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    raise SettingsError(f"{name}={value!r}: wanted True or False")
+    raise SettingsError(f"{name} is {value!r}; expected True or False.")
 
 
 def _real(name: str, value: object, least: float, open_end: bool, other: str = "") -> float:
@@ -194,8 +194,8 @@ def _real(name: str, value: object, least: float, open_end: bool, other: str = "
     number = float(value) if is_real else math.nan  # type: ignore[arg-type]
     if math.isfinite(number) and (number > least if open_end else number >= least):
         return number
-    wanted = f"above {least:g}" if open_end else f"at least {least:g}"
-    raise SettingsError(f"{name}={value!r}: wanted a finite number {wanted}{other}")
+    bound = f"above {least:g}" if open_end else f"at least {least:g}"
+    raise SettingsError(f"{name} is {value!r}; expected a finite number {bound}{other}.")
 
 
 def _tree(value: object) -> str | tuple[int, ...]:
@@ -206,6 +206,6 @@ def _tree(value: object) -> str | tuple[int, ...]:
     if parents.ndim == 1 and parents.size and np.issubdtype(parents.dtype, np.integer):
         return tuple(int(p) for p in parents)
     raise SettingsError(
-        f"tree={type(value).__name__}: wanted one of {', '.join(map(repr, TREES))}, or a parent list "
-        "(for each node the number of its parent, -1 for the root)"
+        f"tree is a {type(value).__name__}; expected one of {', '.join(map(repr, TREES))}, or a parent list "
+        "(for each node the number of its parent, -1 for the root)."
     )

@@ -64,7 +64,7 @@ def train(
     seed:             what randomness starts from.
     threads:          how many to use; None: all cores.
     progress:         show a progress bar.
-    row_weights:      how much whole rows matter, one number a row.
+    row_weights:      how much whole rows matter, one number per row.
     label_features:   rows that describe the labels themselves; they are then clustered by these too.
     negatives_matrix: rows x labels that a row must learn to tell from its own, for negatives="user".
     names, keys:      what people read for each label, and the unique string that names it (default: the name).
@@ -104,7 +104,9 @@ def train_text(
     if text is not None and not isinstance(text, TextFeatures):
         raise SettingsError(f"text is a {type(text).__name__}; expected TextFeatures(…), or None.")
     if len(texts) != len(labels):
-        raise DataError(f"there are {len(texts):,} texts and {len(labels):,} lists of labels; give one list a text")
+        raise DataError(
+            f"there are {len(texts):,} texts and {len(labels):,} lists of labels; expected one list per text."
+        )
     more = {name: settings.pop(name) for name in _ROWS_AND_LABELS if name in settings}
     limit = settings.pop("max_memory", None)
     if more.get("label_features") is not None:
@@ -143,7 +145,7 @@ def train_layers(
     negatives_matrix: Any = None,
     match: Match | None = None,
 ) -> list[Layer]:
-    """The weights alone, for a tree that you have: a list of (parent, label or None), top to bottom."""
+    """Only the weights, for a tree that you have: a list of (parent, label or None), top to bottom."""
     problem = checked_problem(X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix)
     chosen = settings if settings is not None else settings_for("fast")
     _check_fit(problem, chosen)
@@ -303,7 +305,7 @@ def _of(stage: str, tree: int, trees: int) -> str:
 
 def _checked_seed(seed: int) -> int:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
-        raise SettingsError(f"seed={seed!r}: wanted a whole number from 0 to 2^32 - 1")
+        raise SettingsError(f"seed is {seed!r}; expected a whole number from 0 to 2^32 - 1.")
     return int(seed)
 
 

@@ -1,4 +1,4 @@
-"""tree.py — one vector a label in, a tree over the labels out: the parents and the leaves of each layer."""
+"""tree.py — one vector per label in, a tree over the labels out: the parents and the leaves of each layer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def grow(
                "unbalanced": k-means into `branching` groups as uneven as the labels are, again for each group
                of more than `max_leaf` labels, down to `max_depth` layers; leaves lie at different depths.
                "random": the shape of "balanced", labels shuffled.
-               "huffman": frequent labels near the root, by `frequency` (one number a label).
+               "huffman": frequent labels near the root, by `frequency` (one number per label).
                "given": `parents` holds the parent of each node, -1 for the root; nodes 0..L-1 are the labels.
     The same vectors, settings and seed give the same tree for any number of threads.
     """
@@ -64,7 +64,7 @@ def grow(
         raise SettingsError(f'kind is "{kind}" and parents is {found}; parents and kind="given" belong together')
     labels = int(vectors) if counted else int(vectors.shape[0])
     if labels < 1:
-        raise DataError("there are no labels; a tree needs at least one")
+        raise DataError("there are no labels; expected at least one.")
     if kind == "given":
         return _layers(_checked_parents(parents, labels), labels)
     if kind == "huffman":
@@ -85,12 +85,12 @@ def grow(
 def _check_settings(kind: str, seed: int, **least: tuple[int, int]) -> None:
     """Each setting in `least` is given as (value, lowest value allowed)."""
     if kind not in KINDS:
-        raise SettingsError(f"a tree of kind {kind!r} is not known; choose one of {', '.join(KINDS)}")
+        raise SettingsError(f"kind is {kind!r}; expected one of {', '.join(KINDS)}.")
     for name, (value, bound) in {**least, "seed": (seed, 0)}.items():
         if not isinstance(value, (int, np.integer)) or value < bound:
-            raise SettingsError(f"{name} is {value!r}; give a whole number of at least {bound}")
+            raise SettingsError(f"{name} is {value!r}; expected a whole number of at least {bound}.")
     if seed >= 2**64:
-        raise SettingsError(f"seed is {seed}; give a number below 2**64")
+        raise SettingsError(f"seed is {seed}; expected a number below 2**64.")
 
 
 def _leaf_clusters(labels: int, max_leaf: int) -> int:
@@ -204,7 +204,9 @@ def _layers(parents: Ints, labels: int) -> list[TreeLayer]:
         layers.append((parent, np.where(leaf, nodes, -1) if leaf.any() else None))
         reached += len(nodes)
     if reached < len(parents):
-        raise DataError(f"parents: {len(parents) - reached} nodes are never reached from the root; remove the cycle")
+        raise DataError(
+            f"parents has {len(parents) - reached} nodes that the root never reaches; expected none. Remove the cycle."
+        )
     return layers
 
 
@@ -227,21 +229,21 @@ def _checked_parents(parents: Any, labels: int) -> Ints:
     given = np.asarray(parents)
     if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) < labels:
         raise DataError(
-            f"parents has shape {given.shape} and type {given.dtype}; give one whole number a node,"
-            f" the {labels} labels first"
+            f"parents has shape {given.shape} and type {given.dtype}; expected one whole number per node,"
+            f" the {labels} labels first."
         )
     given = given.astype(np.int64)
     roots = np.flatnonzero(given < 0)
     if len(roots) != 1 or given[roots[0]] != -1:
-        raise DataError(f"parents has {len(roots)} negative entries; one node alone, the root, must have -1")
+        raise DataError(f"parents has {len(roots)} negative entries; expected one: -1 for the root.")
     if given.max(initial=-1) >= len(given):
-        raise DataError(f"parents names node {given.max()}, there are {len(given)}; number nodes from 0")
+        raise DataError(f"parents has node {given.max()}; expected nodes below {len(given)}. Number nodes from 0.")
     has_children = np.zeros(len(given), dtype=bool)
     has_children[given[given >= 0]] = True
     wrong = np.flatnonzero(has_children != (np.arange(len(given)) >= labels))
     if len(wrong):
         what = "is a label and has children" if wrong[0] < labels else "is not a label and has no children"
-        raise DataError(f"parents: node {wrong[0]} {what}; the first {labels} nodes must be the labels")
+        raise DataError(f"parents: node {wrong[0]} {what}; expected the first {labels} nodes to be the labels.")
     return given
 
 
@@ -250,7 +252,7 @@ def _checked_frequency(frequency: Any, labels: int) -> npt.NDArray[np.float64]:
         raise SettingsError('kind="huffman" needs frequency: how often each label occurs (the column sums of Y)')
     given = np.asarray(frequency, dtype=np.float64).ravel()
     if len(given) != labels:
-        raise DataError(f"frequency has {len(given)} entries for {labels} labels; give one number a label")
+        raise DataError(f"frequency has {len(given)} entries; expected {labels}, one per label.")
     if not np.isfinite(given).all() or (given < 0).any():
-        raise DataError("frequency holds negative, NaN or infinite values; give counts")
+        raise DataError("frequency has negative, NaN or infinite values; expected counts.")
     return given

@@ -1,4 +1,4 @@
-"""given.py — a data file and how to read it in, texts or sparse rows out, with labels where a verb wants them."""
+"""given.py — a data file and how to read it in, texts or sparse rows out, with labels where a verb needs them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from beamwood.inputs.sources import format_of, name_of, text_lines
 LINES = "lines"
 TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", LINES)
 NUMBER_FORMATS = ("xmc", "svmlight")
-_TEXTS_A_BLOCK = 8192
+_TEXTS_PER_BLOCK = 8192
 
 
 @dataclass(kw_only=True)
@@ -45,12 +45,12 @@ class Given:
         """Refuses what cannot be meant."""
         if (self.data is None) == (self.x is None):
             found = "neither" if self.data is None else "both"
-            raise typer.BadParameter(f"give DATA or --x, found {found}")
+            raise typer.BadParameter(f"DATA and --x: {found} is given; expected one of them.")
         if self.y is not None and self.x is None:
             raise typer.BadParameter("--y goes with --x")
         if self.format is not None and self.format not in TEXT_FORMATS + NUMBER_FORMATS:
             raise typer.BadParameter(
-                f"--format {self.format}: wanted one of {', '.join(TEXT_FORMATS + NUMBER_FORMATS)}"
+                f"--format is {self.format}; expected one of {', '.join(TEXT_FORMATS + NUMBER_FORMATS)}."
             )
 
     @property
@@ -68,7 +68,9 @@ class Given:
         assert self.data is not None
         kind = "jsonl" if self.data == "-" else format_of(self.data)
         if kind == "npz":
-            raise SettingsError(f"{self.data} is a matrix; give matrices as --x X.npz --y Y.npz")
+            raise SettingsError(
+                f"{self.data} is a matrix; expected texts or rows. Give matrices as --x X.npz --y Y.npz."
+            )
         return kind
 
     @property
@@ -81,7 +83,9 @@ class Given:
         assert self.data is not None
         if self.kind == LINES:
             if with_labels:
-                raise SettingsError("--format lines holds texts alone; labels are read from jsonl, csv, tsv, parquet")
+                raise SettingsError(
+                    "--format is lines, which holds only texts; expected jsonl, csv, tsv or parquet, which have labels."
+                )
             yield from ((text, []) for _, text in text_lines(self.data))
             return
         yield from iter_records(
@@ -96,14 +100,14 @@ class Given:
     def text_blocks(self) -> Iterator[list[str]]:
         """The texts, some thousands at a time."""
         rest = self.records(with_labels=False)
-        while block := [text for text, _ in islice(rest, _TEXTS_A_BLOCK)]:
+        while block := [text for text, _ in islice(rest, _TEXTS_PER_BLOCK)]:
             yield block
 
     def all_records(self) -> Records:
         """Every text with its labels."""
         rows = list(self.records(with_labels=True))
         if not rows:
-            raise DataError(f"{self.name}: there are no rows; give at least one with a text and labels")
+            raise DataError(f"{self.name} has no rows; expected at least one with a text and labels.")
         return Records([text for text, _ in rows], [keys for _, keys in rows], self.skipped)
 
     def rows(self, features: int | None = None, labels: int | None = None, with_labels: bool = True) -> LabelledRows:
@@ -123,7 +127,7 @@ class Given:
         if self.y is not None:
             return read_npz(self.x, self.y)
         if with_labels:
-            raise typer.BadParameter("--x without --y: the labels are wanted too, give --y Y.npz")
+            raise typer.BadParameter("--x has no --y; expected the labels too. Give --y Y.npz.")
         X = read_matrix(self.x)
         return LabelledRows(X=X, Y=X[:, :0])
 
