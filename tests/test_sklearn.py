@@ -205,7 +205,7 @@ def test_clear_errors() -> None:
     X, Y = random_problem(40, 20, 8, seed=0)
     with pytest.raises(NotFittedError):
         XMRClassifier().predict(X)
-    with pytest.raises(bw.SettingsError, match="did you mean"):
+    with pytest.raises(bw.SettingsError, match="Did you mean"):
         XMRClassifier(loss="hinges").fit(X, Y)
     with pytest.raises(ValueError, match="one row of y a row of X"):
         XMRClassifier().fit(X, Y[:5])

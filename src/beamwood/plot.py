@@ -184,10 +184,12 @@ def measure_beams(
     """
     beams = tuple(positive(beam, "beam") for beam in beams)
     if not beams:
-        raise SettingsError("beams is empty. Give at least one, for example beams=(1, 10).")
+        raise SettingsError("beams is empty; expected at least one, for example beams=(1, 10).")
     X = as_csr(X, model.n_features, "X")
     if X.shape[0] == 0:
-        raise DataError("X has no rows. Give queries with known labels, for example the rows of a test set.")
+        raise DataError(
+            "X has no rows; expected at least one. Give queries with known labels, for example the rows of a test set."
+        )
     k = max(at)
     precision: dict[int, list[float]] = {depth: [] for depth in at}
     for beam in beams:

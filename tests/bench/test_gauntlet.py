@@ -122,7 +122,7 @@ def test_tables_leave_out_what_was_not_measured() -> None:
         ({"rivals": ["nobody"]}, "libpecos, napkinxc, omikuji"),
         ({"beams": [0]}, "1 or more"),
         ({"rounds": True}, "1 or more"),
-        ({"speed": 3}, "unknown key 'speed'"),
+        ({"speed": 3}, "has the key 'speed'"),
     ],
 )
 def test_a_wrong_plan_is_refused_with_the_key_and_what_is_expected(change: dict[str, object], message: str) -> None:

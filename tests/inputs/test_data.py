@@ -256,7 +256,7 @@ def test_npz_pairs_are_checked(tmp_path: Path) -> None:
     rows = read_npz(tmp_path / "X.npz", tmp_path / "Y.npz")
     assert same(rows.X, X.tocsr().astype(np.float32))
     sp.save_npz(tmp_path / "short.npz", Y[:5])
-    with pytest.raises(DataError, match="must be equal"):
+    with pytest.raises(DataError, match="expected the same"):
         read_npz(tmp_path / "X.npz", tmp_path / "short.npz")
     np.savez(tmp_path / "dense.npz", a=np.ones(3))
     (tmp_path / "text.npz").write_text("hello")
@@ -296,7 +296,7 @@ def test_label_tables_map_keys_to_ids_and_back(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="row 1 has the label 'never seen'"):
         table.matrix([["Ä"], ["never seen"]])
     assert table.matrix([["Ä"], ["never seen"]], unknown="skip").nnz == 1
-    with pytest.raises(DataError, match="not one of"):
+    with pytest.raises(DataError, match="expected one of"):
         table.id_of("x")
     with pytest.raises(DataError, match="cannot be written"):
         table.save(tmp_path / "labels.tsv")

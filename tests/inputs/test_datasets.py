@@ -43,5 +43,5 @@ def test_a_folder_can_be_named_and_missing_data_says_what_to_do(
     monkeypatch.setenv(datasets.ENVIRONMENT, str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match=f"set {datasets.ENVIRONMENT}"):
         datasets.load("library-subjects")
-    with pytest.raises(SettingsError, match="there is no data set 'mnist'"):
+    with pytest.raises(SettingsError, match="name is 'mnist'; expected one of"):
         datasets.load("mnist")

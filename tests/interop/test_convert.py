@@ -73,7 +73,7 @@ def test_text_features_and_names_come_with_the_model(tmp_path: Path) -> None:
     assert {hit.name for hit in hits} == {"first", "second", "third"}
     (tmp_path / "labels.tsv").write_text("k0\tfirst\n")
     failed = run("convert", tmp_path / "pecos", tmp_path / "c.bw", *more, code=1)
-    assert "1 lines, the model has 3 labels" in failed.stderr
+    assert "1 lines; expected 3" in failed.stderr
     assert not (tmp_path / "c.bw").exists()
 
 
@@ -93,15 +93,15 @@ def np_weights(features: int, nodes: int) -> object:
     ("words", "code", "message"),
     [
         (("nothing-here", "m.bw"), 1, "nothing is there; expected a folder"),
-        ((GOLDEN, "m.bw"), 1, "looks like this folder"),
-        ((GOLDEN / "small" / "vec", "m.bw"), 1, "holds text features, not a model"),
+        ((GOLDEN, "m.bw"), 1, "looks like no known folder"),
+        ((GOLDEN / "small" / "vec", "m.bw"), 1, "holds text features; expected a model"),
         ((GOLDEN / "small" / "pecos", "m.bw", "--from", "omikuji"), 1, "settings.json: the file is not there"),
         ((GOLDEN / "small" / "pecos", "m.bw", "--from", "word2vec"), 1, "kind is 'word2vec'; expected one of"),
-        ((GOLDEN / "small" / "pecos", "m.bw", "--tree", "0"), 2, "--tree goes with --to"),
-        ((GOLDEN / "small" / "pecos", "there.bw"), 1, "is there already; --force replaces it"),
+        ((GOLDEN / "small" / "pecos", "m.bw", "--tree", "0"), 2, "--tree is given without --to"),
+        ((GOLDEN / "small" / "pecos", "there.bw"), 1, "is there already. Give another name"),
         (("there.bw", "out", "--to", "tensorflow"), 1, "kind is 'tensorflow', which models cannot be written as"),
-        (("there.bw", "folder", "--to", "pecos"), 1, "is there already; --force replaces it"),
-        (("there.bw", "no/folder", "--to", "pecos"), 1, "does not exist; make it first"),
+        (("there.bw", "folder", "--to", "pecos"), 1, "is there already. Give another name"),
+        (("there.bw", "no/folder", "--to", "pecos"), 1, "does not exist. Make it first"),
         (("there.bw", "out", "--to", "napkinxc"), 1, "cannot be written for it"),
     ],
 )

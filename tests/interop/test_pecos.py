@@ -72,7 +72,7 @@ def test_labels_above_the_last_layer_are_moved_down(tmp_path: Path) -> None:
 
 def test_what_libpecos_cannot_hold_is_said(tmp_path: Path) -> None:
     both = bw.Model.from_trees([small_model(), small_model()])
-    with pytest.raises(bw.SettingsError, match="2 trees and libpecos knows one"):
+    with pytest.raises(bw.SettingsError, match="2 trees; expected one, as libpecos"):
         write(both, tmp_path / "out", "pecos")
     assert not list(tmp_path.iterdir())
     write(both, tmp_path / "out", "pecos", tree=1)

@@ -311,7 +311,7 @@ def test_extras_that_do_not_fit_are_refused(change, message):
         ({"threads": 1.5}, "threads is 1.5"),
         ({"seed": -1}, "seed is -1; expected"),
         ({"seed": "x"}, "seed is 'x'; expected"),
-        ({"negatives": "user"}, "pass negatives_matrix"),
+        ({"negatives": "user"}, "Pass negatives_matrix"),
         ({"negatives_matrix": np.ones((6, 4))}, "set negatives='user'"),
         ({"vectors": "features"}, "label_features"),
         ({"label_features": np.ones((4, 2)), "vectors": "pifa"}, "label_features"),

@@ -233,5 +233,5 @@ def test_bad_data_is_refused() -> None:
         grow(3, kind="huffman", frequency=[1, 2])
     with pytest.raises(DataError, match="counts"):
         grow(2, kind="huffman", frequency=[1, -2])
-    with pytest.raises(SettingsError, match="vectors instead"):
+    with pytest.raises(SettingsError, match="expected vectors"):
         grow(10)

@@ -66,13 +66,13 @@ def read_plan(path: Path) -> Plan:
 def plan_of(found: Any, where: str = "plan") -> Plan:
     """A plan from what a file held."""
     if not isinstance(found, dict):
-        raise SettingsError(f"{where}: a plan is a table of keys, this is a {type(found).__name__}.")
+        raise SettingsError(f"{where} is a {type(found).__name__}; expected a table of keys.")
     known = [field.name for field in fields(Plan)]
     for key in found:
         if key not in known:
-            raise SettingsError(f"{where}: unknown key {key!r}. A plan has {', '.join(known)}.")
+            raise SettingsError(f"{where} has the key {key!r}; expected only {', '.join(known)}.")
     if "sets" not in found:
-        raise SettingsError(f'{where}: "sets" is missing; name at least one, for example sets = ["eurlex-4k"].')
+        raise SettingsError(f'{where} has no "sets"; expected at least one. Name it, for example sets = ["eurlex-4k"].')
     return Plan(**{key: _checked(key, value, where) for key, value in found.items()})
 
 

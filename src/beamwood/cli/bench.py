@@ -128,5 +128,5 @@ def _rows(model: Any, given: Given, count: int) -> Any:
         features = model.n_features if given.kind == "svmlight" else None
         X = given.rows(features=features, with_labels=False).X[:count]
     if not X.shape[0]:
-        raise typer.BadParameter(f"{given.name} has no rows; give at least one query")
+        raise typer.BadParameter(f"{given.name} has no rows; expected at least one query.")
     return X

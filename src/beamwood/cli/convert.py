@@ -49,11 +49,13 @@ def convert(
     """
     if to is None:
         if tree is not None:
-            raise typer.BadParameter("--tree goes with --to")
+            raise typer.BadParameter("--tree is given without --to; expected both. Add --to, or leave --tree out.")
         found = _bring_in(source, target, from_, features, text, labels_file, force)
     else:
         if any(given is not None for given in (text, labels_file, from_, features)):
-            raise typer.BadParameter("--from, --features, --text and --labels-file go with models that come in")
+            raise typer.BadParameter(
+                "--to is given; expected no --from, --features, --text or --labels-file, which bring models in."
+            )
         found = _write_out(source, target, to, tree, force)
     said = found.pop("said")
     if json_:
@@ -87,7 +89,9 @@ def _bring_in(
     if labels_file is not None:
         table = LabelTable.from_file(labels_file)
         if len(table.keys) != model.n_labels:
-            raise SettingsError(f"{labels_file}: {len(table.keys):,} lines, the model has {model.n_labels:,} labels")
+            raise SettingsError(
+                f"{labels_file} has {len(table.keys):,} lines; expected {model.n_labels:,}, one per label of the model."
+            )
         model = model.with_names(names=table.names, keys=table.keys)
     model.save(target)
     info = model.info()

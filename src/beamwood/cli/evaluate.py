@@ -77,10 +77,11 @@ def _asked(model: Any, given: Given, *, k: int, beam: int, threads: int) -> tupl
     rows = given.rows(model.n_features if by_number else None, model.n_labels if by_number else None)
     if rows.Y.shape[1] != model.n_labels:
         raise DataError(
-            f"{given.name} has {rows.Y.shape[1]:,} labels, the model {model.n_labels:,}; give rows with its labels"
+            f"{given.name} has {rows.Y.shape[1]:,} labels; expected {model.n_labels:,}. "
+            "Give rows with the labels of the model."
         )
     if not rows.X.shape[0]:
-        raise DataError(f"{given.name}: there are no rows; give at least one")
+        raise DataError(f"{given.name} has no rows; expected at least one.")
     return rows.Y, model.topk(rows.X, k=k, beam=beam, threads=threads), 0
 
 

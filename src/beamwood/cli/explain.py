@@ -49,7 +49,9 @@ def explain(
 def _best(model: Any, text: str) -> str:
     hits = model.search(text, k=1)
     if not hits:
-        raise DataError("the model knows none of these words; give some that it was trained on, or a --label")
+        raise DataError(
+            "the model knows none of these words; expected one that it was trained on. Give others, or a --label."
+        )
     return str(hits[0].key)
 
 

@@ -101,8 +101,8 @@ def text_of(model: Any) -> Any:
     """The fitted text features of a model, which must have some."""
     if model.text is None:
         raise DataError(
-            "the model was trained on matrices and reads no texts; give --x X.npz, or train it from texts "
-            "(beamwood train rows.jsonl)"
+            "the model was trained on matrices and reads no texts. Give --x X.npz, or train it from texts "
+            "(beamwood train rows.jsonl)."
         )
     return model.text
 
@@ -143,7 +143,7 @@ def _write_npz(stream: BinaryIO, model: Any, blocks: Iterator[Answers]) -> int:
         np.cumsum(found.sum(axis=1), out=offsets[1:])
         parts.append(sp.csr_matrix((scores[found], labels[found], offsets), shape=(len(labels), model.n_labels)))
     if not parts:
-        raise SettingsError("there are no rows, so there is no matrix to write; give at least one")
+        raise SettingsError("there are no rows to write as a matrix; expected at least one.")
     whole = sp.vstack(parts, format="csr") if len(parts) > 1 else parts[0]
     sp.save_npz(stream, whole)
     return int(whole.shape[0])

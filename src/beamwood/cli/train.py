@@ -67,7 +67,7 @@ def train(
     where a line of rows.jsonl is {"text": "red wool socks", "labels": ["socks", "wool"]}.
     """
     if output is None:
-        raise typer.BadParameter("give the model file to write: -o model.bw")
+        raise typer.BadParameter("the model file to write is missing. Give it: -o model.bw")
     given = Given.of(locals())
     check_free(output, force, stream=False)
     check_free(report, force)
@@ -134,7 +134,7 @@ def _settings(words: list[str]) -> dict[str, Any]:
         found[name] = _value(value)
     for name in ("preset", "seed", "threads"):
         if name in found:
-            raise typer.BadParameter(f"--set {name}=…: give it as --{name} {found[name]}")
+            raise typer.BadParameter(f"--set has {name}; expected another setting. Give it as --{name} {found[name]}.")
     return found
 
 

@@ -100,7 +100,7 @@ def read_svmlight(
     features, labels: how many there are (one more than the largest id otherwise).
     """
     if zero_based not in (True, False, "auto"):
-        raise SettingsError(f'zero_based is {zero_based!r}; give True, False or "auto"')
+        raise SettingsError(f'zero_based is {zero_based!r}; expected True, False or "auto".')
     one_more = 0 if zero_based is True else 1
     parser = _core.RowParser(
         svmlight=True,
@@ -126,7 +126,7 @@ def read_npz(features: str | os.PathLike[str], labels: str | os.PathLike[str]) -
     X, Y = read_matrix(features), read_matrix(labels)
     if X.shape[0] != Y.shape[0]:
         raise DataError(
-            f"{name_of(features)} has {X.shape[0]:,} rows and {name_of(labels)} {Y.shape[0]:,}; they must be equal"
+            f"{name_of(features)} has {X.shape[0]:,} rows and {name_of(labels)} {Y.shape[0]:,}; expected the same."
         )
     return LabelledRows(X=X, Y=Y)
 
@@ -135,7 +135,7 @@ def write_xmc(target: str | os.PathLike[str] | BinaryIO, X: Any, Y: Any) -> None
     """Writes rows in the XMC repository's format; what `read_xmc` reads back is the same bit for bit."""
     X, Y = as_csr(X, None, "X"), as_csr(Y, None, "Y")
     if X.shape[0] != Y.shape[0]:
-        raise DataError(f"X has {X.shape[0]:,} rows and Y {Y.shape[0]:,}; expected as many in both.")
+        raise DataError(f"X has {X.shape[0]:,} rows and Y {Y.shape[0]:,}; expected the same.")
     if isinstance(target, (str, os.PathLike)):
         try:
             with open(target, "wb") as stream:
@@ -217,7 +217,7 @@ def _csr(starts: Any, ids: Any, values: Any, shape: tuple[int, int]) -> sp.csr_m
 def _checked_count(name: str, count: Any) -> int:
     if isinstance(count, (int, np.integer)) and not isinstance(count, bool) and 0 <= count < _MOST_IDS:
         return int(count)
-    raise SettingsError(f"{name} is {count!r}; give a whole number from 0 to {_MOST_IDS - 1:,}, or None")
+    raise SettingsError(f"{name} is {count!r}; expected a whole number from 0 to {_MOST_IDS - 1:,}, or None.")
 
 
 def _load_matrix(path: str | os.PathLike[str]) -> Any:

@@ -36,7 +36,7 @@ def load(name: str, path: str | os.PathLike[str] | None = None) -> Dataset:
     path: the folder that holds train.jsonl.gz and test.jsonl.gz; None: it is looked for.
     """
     if name not in NAMES:
-        raise SettingsError(f"there is no data set {name!r}; there is: {', '.join(NAMES)}")
+        raise SettingsError(f"name is {name!r}; expected one of {', '.join(NAMES)}.")
     folder = Path(as_path(path)) if path is not None else _found(name)
     train, test = (read_records(_file(folder, part)) for part in ("train", "test"))
     return Dataset(name, train.texts, train.labels, test.texts, test.labels)
@@ -65,5 +65,7 @@ def _candidates(name: str) -> Iterator[Path]:
 def _file(folder: Path, part: str) -> Path:
     file = folder / f"{part}.jsonl.gz"
     if not os.path.isfile(file):  # a name that no file can have is no file
-        raise DataError(f"{file}: there is no such file; path must be the folder with train.jsonl.gz and test.jsonl.gz")
+        raise DataError(
+            f"{file}: there is no such file; expected path to be a folder with train.jsonl.gz and test.jsonl.gz."
+        )
     return file

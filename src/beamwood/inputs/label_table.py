@@ -39,9 +39,9 @@ class LabelTable:
             )
         for what in (*self.keys, *self.names):
             if not isinstance(what, str):
-                raise DataError(f"a label key or name is {what!r:.40}; keys and names must be str")
+                raise DataError(f"a label key or name is {what!r:.40}; expected a str.")
         if len(self._ids) != len(self.keys):
-            raise DataError(f"label key {_first_repeated(self.keys)!r} is there twice; keys must be unique")
+            raise DataError(f"label key {_first_repeated(self.keys)!r} is there twice; expected each key once.")
 
     @staticmethod
     def from_labels(labels: Iterable[Iterable[str]]) -> LabelTable:
@@ -62,8 +62,8 @@ class LabelTable:
         for key, name in zip(self.keys, self.names, strict=True):
             if not key or any(c in key for c in "\t\n\r") or any(c in name for c in "\n\r"):
                 raise DataError(
-                    f"label {key!r:.60} cannot be written: keys must not be empty or hold tabs or line ends, "
-                    "names no line ends"
+                    f"label {key!r:.60} cannot be written; expected a key with letters but no tab or line end, "
+                    "a name without line ends."
                 )
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{key}\t{name}\n" for key, name in zip(self.keys, self.names, strict=True))
@@ -81,7 +81,7 @@ class LabelTable:
         try:
             return self._ids[key]
         except KeyError:
-            raise DataError(f"label {key!r:.60} is not one of the {len(self):,} known labels") from None
+            raise DataError(f"label is {key!r:.60}; expected one of the {len(self):,} known labels.") from None
 
     def with_names(self, names: Mapping[str, str]) -> LabelTable:
         """The same labels, with names for the keys that are in the mapping."""
@@ -92,14 +92,14 @@ class LabelTable:
     def matrix(self, labels: Iterable[Iterable[str]], unknown: Literal["error", "skip"] = "error") -> sp.csr_matrix:
         """Rows x labels, csr float32 of ones. A label that is not in the table is an error, or left out."""
         if unknown not in ("error", "skip"):
-            raise SettingsError(f'unknown is {unknown!r}; choose "error" or "skip"')
+            raise SettingsError(f'unknown is {unknown!r}; expected "error" or "skip".')
         ids, starts, known = [], [0], self._ids
         for number, row in enumerate(as_label_keys(labels)):
             found = {known.get(key, -1): key for key in row}
             if -1 in found and unknown == "error":
                 raise DataError(
-                    f"row {number} has the label {found[-1]!r:.60}, not one of the {len(self):,} known "
-                    'labels; correct it, or leave such labels out with unknown="skip"'
+                    f"row {number} has the label {found[-1]!r:.60}; expected one of the {len(self):,} known "
+                    'labels. Correct it, or leave such labels out with unknown="skip".'
                 )
             found.pop(-1, None)
             ids.extend(sorted(found))

@@ -215,7 +215,7 @@ def _parquet(stream: BinaryIO, columns: _Columns, name: str) -> Found:
         import pyarrow as pa  # type: ignore[import-untyped, import-not-found, unused-ignore]
         import pyarrow.parquet as pq  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError:
-        raise DataError("Parquet needs pyarrow; install it in a clone: pip install '.[parquet]'") from None
+        raise DataError("Parquet needs pyarrow. Install it in a clone: pip install '.[parquet]'") from None
     try:
         file = pq.ParquetFile(stream if _can_seek(stream) else io.BytesIO(stream.read()))
         _require(columns, file.schema_arrow.names, name)

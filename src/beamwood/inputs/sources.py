@@ -79,7 +79,7 @@ def opened(source: Source) -> Iterator[BinaryIO]:
             f"{name}: the compressed data is damaged or cut off ({error}). Fetch the file again."
         ) from error
     except OSError as error:
-        raise DataError(f"{name}: cannot be read ({error.strerror or error})") from error
+        raise DataError(f"{name}: cannot be read ({error.strerror or error}). Check the path.") from error
 
 
 class _NoName(Exception):
@@ -156,8 +156,8 @@ def _zstd_reader(raw: BinaryIO) -> Any:
         import zstandard
     except ImportError:
         raise DataError(
-            "files ending in .zst need Python 3.14 or the zstandard package; "
-            "install it (pip install zstandard) or decompress the file first"
+            "files ending in .zst need Python 3.14 or the zstandard package. "
+            "Install it (pip install zstandard) or decompress the file first."
         ) from None
     return _ZstdFrames(raw, zstandard.ZstdDecompressor, zstandard.ZstdError)
 

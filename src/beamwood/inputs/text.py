@@ -50,9 +50,11 @@ class TextFeatures(TextBlock):
             )
         object.__setattr__(self, "blocks", tuple(self.blocks))
         if any(type(block) is not TextBlock for block in self.blocks):
-            raise SettingsError("blocks holds something that is not a TextBlock; write blocks=(TextBlock(…), …)")
+            raise SettingsError("blocks holds something else; expected only TextBlock: blocks=(TextBlock(…), …).")
         if self.blocks and self.one_block() != TextBlock():
-            raise SettingsError("both blocks and fields of a single block were given; put the fields into a TextBlock")
+            raise SettingsError(
+                "both blocks and fields of one block are given; expected one of them. Put the fields into a TextBlock."
+            )
 
     def one_block(self) -> TextBlock:
         """The block that the fields themselves describe."""
@@ -70,7 +72,7 @@ class TextFeatures(TextBlock):
         for first, part in _parts(texts):
             _native_on_texts(counter.add, part, first, workers)
         if counter.texts == 0:
-            raise DataError("there are no texts to fit on; give at least one")
+            raise DataError("there are no texts to fit on; expected at least one.")
         arrays = tuple(_fit_block(counter, number, block) for number, block in enumerate(blocks))
         return FittedText(blocks, arrays)
 
@@ -104,7 +106,7 @@ class FittedText:
                 NORMS[norm],
             )
         except ValueError as error:
-            raise FormatError(f"{error}; fit the text features again or restore the file from a copy") from error
+            raise FormatError(f"{error}. Fit the text features again or restore the file from a copy.") from error
 
     @property
     def vectorizer(self) -> Any:
@@ -157,7 +159,7 @@ class FittedText:
                 terms += [blob[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets)]
             except UnicodeDecodeError as error:
                 raise FormatError(
-                    f"the stored vocabulary is damaged ({error}); restore the file from a copy"
+                    f"the stored vocabulary is damaged ({error}). Restore the file from a copy."
                 ) from error
         return terms
 
@@ -169,7 +171,7 @@ class FittedText:
                 start, end = int(offsets[column]), int(offsets[column + 1])
                 return arrays["terms"][start:end].tobytes().decode("utf-8", "replace")
             column -= len(offsets) - 1
-        raise FormatError(f"the model is damaged: it has no term {column}; restore the file from a copy")
+        raise FormatError(f"the model is damaged: it has no term {column}. Restore the file from a copy.")
 
     def settings(self) -> dict[str, Any]:
         """What `from_arrays` needs beside the arrays, fit for JSON."""
@@ -189,7 +191,7 @@ class FittedText:
             if norm not in NORMS:
                 raise SettingsError(f"norm is {norm!r}")
         except (KeyError, TypeError, SettingsError) as error:
-            raise FormatError(f"the text settings cannot be read: {error}; restore the file from a copy") from error
+            raise FormatError(f"the text settings cannot be read: {error}. Restore the file from a copy.") from error
         taken = []
         for number in range(len(blocks)):
             named = {name: arrays.get(f"{number}/{name}") for name in ARRAY_NAMES}
@@ -203,7 +205,7 @@ def _fit_block(counter: Any, number: int, block: TextBlock) -> dict[str, npt.NDA
     fewest, most = (df if is_int(df) else df * count for df in (block.min_df, block.max_df))
     if most < fewest:
         raise SettingsError(
-            f"max_df={block.max_df} is {most:g} texts, less than min_df={block.min_df} ({fewest:g} texts)"
+            f"max_df is {block.max_df} ({most:g} texts); expected at least min_df={block.min_df} ({fewest:g} texts)."
         )
     terms, offsets, texts, places = counter.finish(number, float(fewest), float(most))
     if block.max_features is not None and len(texts) > block.max_features:
@@ -213,8 +215,8 @@ def _fit_block(counter: Any, number: int, block: TextBlock) -> dict[str, npt.NDA
         texts = texts[keep]
     if len(texts) == 0:
         raise DataError(
-            f"no terms are left of {count:,} texts; lower min_df (now {block.min_df}), raise max_df "
-            f"(now {block.max_df}), or set single_letters=True if the words have one letter"
+            f"no terms are left of {count:,} texts; expected at least one. Lower min_df (now {block.min_df}), "
+            f"raise max_df (now {block.max_df}), or set single_letters=True if the words have one letter."
         )
     idf = np.empty(0, dtype=np.float64)
     if block.use_idf:

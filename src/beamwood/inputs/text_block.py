@@ -51,25 +51,29 @@ class TextBlock:
     def __post_init__(self) -> None:
         """Refuses what cannot be meant."""
         if self.analyzer not in _ANALYZERS:
-            raise SettingsError(f"analyzer is {self.analyzer!r}; choose {', '.join(map(repr, _ANALYZERS))}")
+            raise SettingsError(f"analyzer is {self.analyzer!r}; expected one of {', '.join(map(repr, _ANALYZERS))}.")
         if self.analyzer in ("space", "line") and self.lowercase:
-            raise SettingsError(f'analyzer "{self.analyzer}" keeps letters as they are; give lowercase=False')
+            raise SettingsError(
+                f'lowercase is True; expected False, as analyzer "{self.analyzer}" keeps letters as they are.'
+            )
         if self.norm not in NORMS:
-            raise SettingsError(f'norm is {self.norm!r}; choose "l2", "l1" or None')
+            raise SettingsError(f'norm is {self.norm!r}; expected "l2", "l1" or None.')
         # Plain Python numbers are kept, so that the settings can be written as JSON.
         object.__setattr__(self, "ngram_range", _checked_range(self.ngram_range))
         for name in ("min_df", "max_df"):
             object.__setattr__(self, name, _checked_df(name, getattr(self, name)))
         if self.max_features is not None and not (is_int(self.max_features) and self.max_features >= 1):
-            raise SettingsError(f"max_features is {self.max_features!r}; give a whole number from 1 on, or None")
+            raise SettingsError(f"max_features is {self.max_features!r}; expected a whole number from 1 on, or None.")
         object.__setattr__(self, "max_features", self.max_features and int(self.max_features))
         if self.max_tokens is not None and not (is_int(self.max_tokens) and 1 <= self.max_tokens < 2**32):
-            raise SettingsError(f"max_tokens is {self.max_tokens!r}; give a whole number from 1 on, or None")
+            raise SettingsError(f"max_tokens is {self.max_tokens!r}; expected a whole number from 1 on, or None.")
         if self.max_tokens is not None and self.analyzer not in ("space", "line"):
-            raise SettingsError('max_tokens goes with the analyzers "space" and "line"')
+            raise SettingsError(
+                f'max_tokens is {self.max_tokens}; expected None, except with the analyzers "space" and "line".'
+            )
         for name in ("lowercase", "single_letters", "binary", "sublinear_tf", "use_idf", "smooth_idf"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise SettingsError(f"{name} is {getattr(self, name)!r}; give True or False")
+                raise SettingsError(f"{name} is {getattr(self, name)!r}; expected True or False.")
             object.__setattr__(self, name, bool(getattr(self, name)))
 
     def term_rules(self) -> tuple[int, int, int, bool, int, int]:
@@ -100,7 +104,7 @@ def _checked_range(ngram_range: Any) -> tuple[int, int]:
     except (TypeError, ValueError):
         pass
     raise SettingsError(
-        f"ngram_range is {ngram_range!r}; give (shortest, longest) with 1 <= shortest <= longest <= {_LONGEST_RUN}"
+        f"ngram_range is {ngram_range!r}; expected (shortest, longest), 1 <= shortest <= longest <= {_LONGEST_RUN}."
     )
 
 
@@ -109,7 +113,9 @@ def _checked_df(name: str, df: Any) -> int | float:
         return int(df)
     if isinstance(df, (float, np.floating)) and 0.0 <= df <= 1.0:
         return float(df)
-    raise SettingsError(f"{name} is {df!r}; give a number of texts (int from 1 on) or a share of them (float in 0..1)")
+    raise SettingsError(
+        f"{name} is {df!r}; expected a number of texts (int from 1 on) or a share of them (float in 0..1)."
+    )
 
 
 def is_int(value: Any) -> bool:

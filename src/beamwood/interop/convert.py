@@ -39,7 +39,7 @@ def kind_of(source: Path) -> str:
         for name, module in {**MODELS, **TEXTS}.items():
             if module.is_folder(source):
                 return name
-        raise FormatError(f"{source}: none of {', '.join(KINDS)} looks like this folder. {_ADVICE}")
+        raise FormatError(f"{source} looks like no known folder; expected one of {', '.join(KINDS)}. {_ADVICE}")
     found = "it is a file" if os.path.exists(source) else "nothing is there"
     raise FormatError(f"{source}: {found}; expected a folder. {_ADVICE}")
 
@@ -55,12 +55,14 @@ def read(source: str | os.PathLike[str], kind: str | None = None, features: int 
     folder = checked_path(source)
     kind = kind or kind_of(folder)
     if kind in TEXTS:
-        raise SettingsError(f"{folder} holds text features, not a model; read them with read_text (--text on a shell)")
+        raise SettingsError(f"{folder} holds text features; expected a model. Read them with read_text (--text).")
     if kind not in MODELS:
         raise SettingsError(f"kind is {kind!r}; expected one of {', '.join(MODELS)}.")
     found: Imported = MODELS[kind].read(folder, features) if kind == "napkinxc" else MODELS[kind].read(folder)
     if features is not None and found.model.n_features != features:
-        raise SettingsError(f"features={features}, but {folder} says {found.model.n_features:,}; leave it out")
+        raise SettingsError(
+            f"features is {features}; expected {found.model.n_features:,}, as {folder} says. Leave it out."
+        )
     return found
 
 
@@ -69,7 +71,7 @@ def read_text(source: str | os.PathLike[str], kind: str | None = None) -> Import
     folder = checked_path(source)
     kind = kind or kind_of(folder)
     if kind not in TEXTS:
-        raise SettingsError(f"{folder} does not hold text features; choose {', '.join(TEXTS)}")
+        raise SettingsError(f"{folder} does not hold text features; expected one of {', '.join(TEXTS)}.")
     found: ImportedText = TEXTS[kind].read(folder)
     return found
 
@@ -91,9 +93,9 @@ def write(model: Model, target: str | os.PathLike[str], kind: str, *, force: boo
 def _beside(target: Path, force: bool) -> Iterator[Path]:
     """A place to write to that takes the target's when the block ends well, and vanishes when it does not."""
     if os.path.exists(target) and not force:
-        raise SettingsError(f"{target} is there already; --force replaces it")
+        raise SettingsError(f"{target} is there already. Give another name, or force=True (--force) to replace it.")
     if not os.path.isdir(target.absolute().parent):
-        raise SettingsError(f"{target}: the folder {target.absolute().parent} does not exist; make it first")
+        raise SettingsError(f"{target}: the folder {target.absolute().parent} does not exist. Make it first.")
     try:
         draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".draft", dir=target.absolute().parent))
     except OSError as error:

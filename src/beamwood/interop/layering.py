@@ -32,8 +32,7 @@ def depths_of(parent: Ints) -> Ints:
     outside = np.flatnonzero((parent < -1) | (parent >= nodes))
     if len(outside):
         raise DataError(
-            f"Node {outside[0]} has parent {parent[outside[0]]}, but the nodes are 0 to {nodes - 1:,}; -1 marks a top "
-            "node."
+            f"Node {outside[0]} has parent {parent[outside[0]]}; expected 0 to {nodes - 1:,}, or -1 for a top node."
         )
     depth = np.full(nodes, -1, np.int64)
     current = np.flatnonzero(parent < 0)
@@ -42,7 +41,7 @@ def depths_of(parent: Ints) -> Ints:
     level = 0
     while len(current):
         if level >= MOST_LAYERS:
-            raise DataError(f"The tree is more than {MOST_LAYERS} layers deep.")
+            raise DataError(f"The tree is more than {MOST_LAYERS} layers deep; expected fewer.")
         depth[current] = level
         counts = start[current + 1] - start[current]
         first = np.repeat(start[current] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
@@ -50,7 +49,7 @@ def depths_of(parent: Ints) -> Ints:
         level += 1
     lost = np.flatnonzero(depth < 0)
     if len(lost):
-        raise DataError(f"Node {lost[0]} is its own ancestor: parents go round in a circle.")
+        raise DataError(f"Node {lost[0]} is its own ancestor; expected parents that lead to a top node.")
     return depth
 
 
@@ -135,10 +134,12 @@ class _Nodes:
         """Labels that no node carries become the worst of the leaves, shared out over the parents of leaves."""
         leaf = self.label >= 0
         if int(self.label.max(initial=-1)) >= labels or not leaf.any():
-            raise DataError(f"Label {self.label.max(initial=-1)} is outside 0 to {labels - 1:,}, or there is none.")
+            raise DataError(f"The largest label is {self.label.max(initial=-1)}; expected 0 to {labels - 1:,}.")
         missing = labels - len(np.unique(self.label[leaf]))
         if missing > _MOST_MISSING * int(leaf.sum()) + 4096:
-            raise DataError(f"Only {int(leaf.sum()):,} of {labels:,} labels have a leaf. Labels are numbered from 0.")
+            raise DataError(
+                f"Only {int(leaf.sum()):,} of {labels:,} labels have a leaf; expected most. Number labels from 0."
+            )
         if missing:
             absent = np.ones(labels, bool)
             absent[self.label[leaf]] = False

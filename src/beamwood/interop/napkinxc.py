@@ -135,7 +135,9 @@ def read(folder: Path, features: int | None = None) -> Imported:
     used = max(base.used for base in bases)
     columns = max(1, used - _FIRST) if features is None else features
     if columns < used - _FIRST:
-        raise SettingsError(f"features={features}, but the weights use {used - _FIRST:,}; give the columns of X")
+        raise SettingsError(
+            f"features is {features}; expected at least {used - _FIRST:,}, as the weights use. Give the columns of X."
+        )
     if features is None:
         check_features(folder / "weights.bin", columns, sum(len(base.index) for base in bases))
     models = []

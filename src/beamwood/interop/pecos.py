@@ -227,8 +227,8 @@ def write(model: Model, folder: Path, tree: int | None = None) -> list[str]:
     info = model.info()
     if info["trees"] > 1 and tree is None:
         raise SettingsError(
-            f"the model has {info['trees']} trees and libpecos knows one; choose one of them with tree=0 "
-            "(--tree 0 on the command line)"
+            f"the model has {info['trees']} trees; expected one, as libpecos knows no more. Choose it with tree=0 "
+            "(--tree 0)."
         )
     activation = Activation.parse(info["activation"], info["path"])
     layers, padded = at_one_depth(model.layers(tree or 0))

@@ -35,9 +35,9 @@ class TreeText:
         has_child = np.zeros(len(self.parent), bool)
         has_child[self.parent[self.parent >= 0]] = True
         if (has_child & (self.label >= 0)).any():
-            raise SettingsError("an inner node carries a label, which trees to train on do not; give it a leaf")
+            raise SettingsError("an inner node has a label; expected labels only at leaves. Give it a leaf.")
         if not np.array_equal(np.sort(self.label[self.label >= 0]), np.arange(labels)):
-            raise SettingsError("labels are not numbered 0 to n - 1, each once")
+            raise SettingsError("labels are not numbered in order; expected 0 to n - 1, each once.")
         order = np.concatenate([np.flatnonzero(self.label >= 0), np.flatnonzero(self.label < 0)])
         order[:labels] = order[:labels][np.argsort(self.label[order[:labels]])]
         place = np.empty(len(order), np.int64)
@@ -96,7 +96,9 @@ def tree_of(model: Model, tree: int = 0) -> TreeText:
 def write(model: Model, target: Path, tree: int | None = None) -> list[str]:
     """Writes a model's tree to a file."""
     if tree is None and model.info()["trees"] > 1:
-        raise SettingsError(f"the model has {model.info()['trees']} trees; choose one with tree=0 (--tree 0)")
+        raise SettingsError(
+            f"the model has {model.info()['trees']} trees; expected one. Choose it with tree=0 (--tree 0)."
+        )
     found: Any = tree_of(model, tree or 0)
     lines = [f"{int((found.label >= 0).sum())} {len(found.parent)}"]
     both = zip(found.parent.tolist(), found.label.tolist(), strict=True)

@@ -148,6 +148,7 @@ def refuse_if_too_big(needed: int, limit: int | None, settings: Settings) -> Non
     if settings.trees > 1:
         advice.insert(0, f"lower trees (now {settings.trees})")
     raise SettingsError(
-        f"this training would need about {needed / 2**30:.2f} GiB and {limit / 2**30:.2f} GiB are free: "
-        f"{', '.join(advice)}, set threads=1, or pass max_memory (in bytes) if you know better"
+        f"this training would need about {needed / 2**30:.2f} GiB; expected at most {limit / 2**30:.2f} GiB, "
+        f"the memory that is free. {', '.join(advice).capitalize()}, set threads=1, "
+        "or pass max_memory (in bytes) if you know better."
     )

@@ -158,7 +158,7 @@ def settings_for(preset: str = "balanced", **given: Any) -> Settings:
     known = [f.name for f in fields(Settings) if f.name != "preset"]
     for name in given:
         if name not in known:
-            raise SettingsError(f"unknown setting {name!r}: {_nearest(name, known)}")
+            raise SettingsError(f"setting {name!r} is unknown: {_nearest(name, known)}")
     return replace(Settings(preset=preset), **{**PRESETS[preset], **given})
 
 

@@ -311,17 +311,24 @@ def _checked_seed(seed: int) -> int:
 
 def _check_fit(problem: Problem, settings: Settings) -> None:
     if settings.negatives == "user" and problem.negatives is None:
-        raise SettingsError("negatives='user' without a matrix: pass negatives_matrix (rows x labels), or use 'tfn'")
+        raise SettingsError(
+            "negatives is 'user' without a matrix; expected one. Pass negatives_matrix (rows x labels), or use 'tfn'."
+        )
     if settings.negatives != "user" and problem.negatives is not None:
-        raise SettingsError(f"negatives_matrix is not used by negatives={settings.negatives!r}: set negatives='user'")
+        raise SettingsError(
+            f"negatives_matrix is given; expected none with negatives={settings.negatives!r}. "
+            "Leave it out or set negatives='user'."
+        )
     if (settings.vectors == "pifa") != (problem.label_features is None):
         found = "without" if problem.label_features is None else "with"
         raise SettingsError(
-            f"vectors={settings.vectors!r} {found} label_features: 'features' and 'pifa+features' need them, "
-            "'pifa' does not read them"
+            f"vectors is {settings.vectors!r} {found} label_features; expected them with 'features' and "
+            "'pifa+features', none with 'pifa'."
         )
     if settings.tree == "given":
-        raise SettingsError("tree='given' only names a tree in a saved model: pass its parent list as tree")
+        raise SettingsError(
+            "tree is 'given', which only names a tree in a saved model; expected its parent list. Pass it as tree."
+        )
 
 
 def _warn_of_labels_without_rows(problem: Problem) -> None:

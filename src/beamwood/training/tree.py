@@ -58,10 +58,12 @@ def grow(
     )
     counted = isinstance(vectors, (int, np.integer))
     if counted and kind in {"balanced", "unbalanced"}:
-        raise SettingsError(f'kind="{kind}" groups labels by their vectors; give vectors instead of a number')
+        raise SettingsError(f'vectors is a number; expected vectors, by which kind="{kind}" groups labels.')
     if (parents is not None) != (kind == "given"):
         found = "missing" if parents is None else "given"
-        raise SettingsError(f'kind is "{kind}" and parents is {found}; parents and kind="given" belong together')
+        raise SettingsError(
+            f'kind is "{kind}" and parents is {found}; expected parents with kind="given" and only there.'
+        )
     labels = int(vectors) if counted else int(vectors.shape[0])
     if labels < 1:
         raise DataError("there are no labels; expected at least one.")
@@ -249,7 +251,9 @@ def _checked_parents(parents: Any, labels: int) -> Ints:
 
 def _checked_frequency(frequency: Any, labels: int) -> npt.NDArray[np.float64]:
     if frequency is None:
-        raise SettingsError('kind="huffman" needs frequency: how often each label occurs (the column sums of Y)')
+        raise SettingsError(
+            'frequency is missing; expected it with kind="huffman": how often each label occurs, the column sums of Y.'
+        )
     given = np.asarray(frequency, dtype=np.float64).ravel()
     if len(given) != labels:
         raise DataError(f"frequency has {len(given)} entries; expected {labels}, one per label.")

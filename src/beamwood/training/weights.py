@@ -42,7 +42,9 @@ def layer_weights(
         positives = Columns.below(problem.Y, ancestor, len(parent))
         if depth and settings.negatives in ("man", "tfn+man"):
             if match is None:
-                raise SettingsError(f"negatives={settings.negatives!r} needs a matcher: call train, or pass `match`")
+                raise SettingsError(
+                    f"match is missing; expected it with negatives={settings.negatives!r}. Call train, or pass `match`."
+                )
             found = Columns.of_matches(match(trained), reaching.count)
             reaching = found if settings.negatives == "man" else reaching | found
         weights, bias = _learn(

@@ -47,7 +47,7 @@ class Given:
             found = "neither" if self.data is None else "both"
             raise typer.BadParameter(f"DATA and --x: {found} is given; expected one of them.")
         if self.y is not None and self.x is None:
-            raise typer.BadParameter("--y goes with --x")
+            raise typer.BadParameter("--y has no --x; expected both. Give --x X.npz.")
         if self.format is not None and self.format not in TEXT_FORMATS + NUMBER_FORMATS:
             raise typer.BadParameter(
                 f"--format is {self.format}; expected one of {', '.join(TEXT_FORMATS + NUMBER_FORMATS)}."

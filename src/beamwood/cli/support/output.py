@@ -55,13 +55,13 @@ def check_free(path: str | Path | None, force: bool, stream: bool = True) -> Non
         return
     target = Path(path)
     if not stream and (str(path) == STANDARD or _is_device(target)):
-        raise SettingsError(f"{target}: a model cannot be streamed; give the name of a file, for example model.bw")
+        raise SettingsError(f"{target} is a stream; expected the name of a file. Give one, for example model.bw.")
     if target.is_dir():
-        raise SettingsError(f"{target} is a folder; give the name of a file")
+        raise SettingsError(f"{target} is a folder; expected the name of a file.")
     if not target.parent.is_dir():
-        raise SettingsError(f"{target}: the folder {target.parent} does not exist; make it first")
+        raise SettingsError(f"{target}: the folder {target.parent} does not exist. Make it first.")
     if target.exists() and not force and not _is_device(target):
-        raise SettingsError(f"{target} is there already; --force replaces it")
+        raise SettingsError(f"{target} is there already. Give another name, or --force to replace it.")
 
 
 @contextmanager
