@@ -18,7 +18,7 @@ MOST_FILES, MOST_LINES, MOST_LINES_OF_A_FUNCTION = 16, 400, 60
 GENERATED = {"native/include/beamwood/text/unicode_tables.hpp"}
 VENDORED = "native/third_party/"
 
-FULL_FOLDERS: set[str] = {"native/include/beamwood/engine"}
+FULL_FOLDERS: set[str] = set()
 LONG_FILES: set[str] = {
     "tests/training/test_train.py",
     "tests/cli/test_cli.py",

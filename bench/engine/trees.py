@@ -1,6 +1,6 @@
 """trees.py — a training and a test set in, a table out: what several, wide and unbalanced trees cost per query.
 
-    python bench/trees.py X.trn.npz Y.trn.npz X.tst.npz [--queries 2000] [--rounds 7] [--keep FOLDER]
+    python bench/engine/trees.py X.trn.npz Y.trn.npz X.tst.npz [--queries 2000] [--rounds 7] [--keep FOLDER]
 
 Trains 1, 2 and 3 trees of three shapes (narrow: 32 children; wide: 128; unbalanced: 128, as preset "balanced" has them)
 and asks each model in the default engine and in layout "chunk" with every matcher, batch and online, in turns, after
