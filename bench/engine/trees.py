@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 import beamwood as bw
 from beamwood.bench.timing import Figures, batch_time, each_time, in_turns, print_header, print_table
+from beamwood.inputs.data import read_matrix
 
 SHAPES: dict[str, dict[str, Any]] = {
     "narrow": {"tree": "balanced", "branching": 32, "max_leaf": 32},
@@ -85,8 +85,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.keep:
         given.keep.mkdir(parents=True, exist_ok=True)
-    X, Y = sp.load_npz(given.x_train).tocsr(), sp.load_npz(given.y_train).tocsr()
-    test = sp.load_npz(given.x_test).tocsr().astype(np.float32)[: given.queries]
+    X, Y = read_matrix(given.x_train), read_matrix(given.y_train)
+    test = read_matrix(given.x_test).astype(np.float32)[: given.queries]
     test.sort_indices()
     print_header("Several, wide and unbalanced trees", {"queries": test.shape[0], "rounds": given.rounds})
     table = []
