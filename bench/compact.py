@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 import beamwood as bw
 from beamwood.bench.timing import in_turns, print_header, print_table, save_json
+from beamwood.inputs.data import read_matrix
 
 SETS = ("winapi-seealso", "debian-search", "yso-en")
 QUERIES = 1000
@@ -78,7 +79,7 @@ def trained(folder: Path, models: Path | None) -> bw.Model:
     path = None if models is None else models / f"{folder.name}.bw"
     if path is not None and path.exists():
         return bw.load(path)
-    X, Y = (sp.load_npz(folder / f"{part}.trn.npz") for part in "XY")
+    X, Y = (read_matrix(folder / f"{part}.trn.npz") for part in "XY")
     model = bw.train(X, Y, preset="fast", seed=0, progress=False)
     if path is not None:
         model.save(path)

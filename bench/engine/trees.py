@@ -28,7 +28,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "unbalanced": {"tree": "unbalanced", "branching": 128, "max_leaf": 128},
 }
 TREES = (1, 2, 3)
-ENGINES: dict[str, dict[str, str]] = {
+ENGINES: dict[str, dict[str, Any]] = {
     "default": {},
     **{f"chunk/{matcher}": {"layout": "chunk", "matcher": matcher} for matcher in ("hash", "dense", "binary")},
 }
