@@ -22,7 +22,6 @@ FULL_FOLDERS: set[str] = set()
 LONG_FILES: set[str] = {
     "tests/training/test_train.py",
     "tests/cli/test_cli.py",
-    "tests/campaigns/serve.py",
     "bench/hundred_million.py",
     "native/tests/forests.hpp",
 }

@@ -221,7 +221,7 @@ def test_asked_reloaded_and_stopped_it_ends_with_0(folder: Path, tmp_path: Path)
 
 
 def test_what_we_override_of_uvicorn_is_in_the_versions_that_were_tried() -> None:
-    """All of tests/server passed with each of these; a newer one is to be tried before pyproject.toml allows it."""
+    """tests/server passed with the last of these; try a newer one before pyproject.toml allows it."""
     tried = ("0.53", "0.54")
     assert uvicorn.__version__.rpartition(".")[0] in tried
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
