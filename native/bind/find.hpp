@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "beamwood/life/curves.hpp"
 #include "beamwood/strings.hpp"
 #include "beamwood/wire/json.hpp"
 
@@ -30,9 +31,24 @@ struct Strings {
   }
 };
 
+// What an answer shows of a label beside its number and score: its key, its name, and how probable it is.
+struct Captions {
+  const Strings *keys, *names; // null: numbers; the keys
+  In<std::uint32_t> ranks;     // of the curves, as are the next two; empty: not calibrated
+  In<float> scores, probabilities;
+
+  beamwood::Curves curves() const {
+    return {{ranks.data(), ranks.shape(0)},
+            {scores.data(), scores.shape(0)},
+            {probabilities.data(), probabilities.shape(0)}};
+  }
+};
+
 // Ranked labels as the fields of a JSON object: hits, those that score at least `least`, and known_terms.
-inline void put_hits(const std::int64_t* labels, const float* scores, std::size_t count, const Strings* keys,
-                     const Strings* names, float least, std::size_t known_terms, std::string& out) {
+inline void put_hits(const std::int64_t* labels, const float* scores, std::size_t count, const Captions& captions,
+                     float least, std::size_t known_terms, std::string& out) {
+  const Strings *const keys = captions.keys, *const names = captions.names;
+  const beamwood::Curves curves = captions.curves();
   out += "\"hits\":[";
   for (std::size_t i = 0; i < count && labels[i] >= 0; ++i) {
     if (!(scores[i] >= least)) continue;
@@ -47,6 +63,10 @@ inline void put_hits(const std::int64_t* labels, const float* scores, std::size_
     beamwood::json::put_string(names && names->has(label) ? names->bytes(label) : key, out);
     out += ",\"score\":";
     beamwood::json::put_number(scores[i], out);
+    if (!curves.empty()) {
+      out += ",\"probability\":";
+      beamwood::json::put_number(curves.at(i, scores[i]), out);
+    }
     out += '}';
   }
   out += "],\"known_terms\":";

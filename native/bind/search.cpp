@@ -7,21 +7,24 @@ using namespace beamwood;
 
 namespace {
 
-nb::list hits_of(const std::int64_t* labels, const float* scores, std::size_t count, const Strings* keys,
-                 const Strings* names) {
+// (label, key, name, score, probability or None) of each label.
+nb::list hits_of(const std::int64_t* labels, const float* scores, std::size_t count, const Captions& captions) {
+  const Strings *const keys = captions.keys, *const names = captions.names;
+  const Curves curves = captions.curves();
   nb::list hits;
   for (std::size_t i = 0; i < count && labels[i] >= 0; ++i) {
     const auto label = static_cast<std::uint64_t>(labels[i]);
     const nb::object key = keys && keys->has(label) ? keys->at(label) : nb::object(nb::str(nb::int_(label)));
-    hits.append(nb::make_tuple(label, key, names && names->has(label) ? names->at(label) : key, scores[i]));
+    const nb::object probable =
+        curves.empty() ? nb::object(nb::none()) : nb::object(nb::float_(curves.at(i, scores[i])));
+    hits.append(nb::make_tuple(label, key, names && names->has(label) ? names->at(label) : key, scores[i], probable));
   }
   return hits;
 }
 
 // (fault, known terms, native nanoseconds, hits): fault 0 is success, kDamaged a damaged model.
-nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view text, const Strings* keys,
-                 const Strings* names, std::uint32_t k, std::uint32_t beam, int matcher, int isa, bool bound,
-                 const Filter* filter) {
+nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view text, const Captions& captions,
+                 std::uint32_t k, std::uint32_t beam, int matcher, int isa, bool bound, const Filter* filter) {
   check_fits(filter, self);
   const Shelf<CallScratch>::Loan scratch(self.shelf);
   Found found;
@@ -30,13 +33,13 @@ nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view 
     found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch);
   }
   return nb::make_tuple(found.sound ? 0 : kDamaged, scratch->ids.size(), found.nanoseconds,
-                        hits_of(scratch->labels.data(), scratch->scores.data(), found.count, keys, names));
+                        hits_of(scratch->labels.data(), scratch->scores.data(), found.count, captions));
 }
 
 // The same with the hits that score at least `least` as fields of JSON, in bytes: what a server sends on.
-nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_view text, const Strings* keys,
-                      const Strings* names, std::uint32_t k, std::uint32_t beam, int matcher, int isa, bool bound,
-                      const Filter* filter, float least) {
+nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_view text, const Captions& captions,
+                      std::uint32_t k, std::uint32_t beam, int matcher, int isa, bool bound, const Filter* filter,
+                      float least) {
   check_fits(filter, self);
   const Shelf<CallScratch>::Loan scratch(self.shelf);
   Found found;
@@ -44,7 +47,7 @@ nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_
   {
     const nb::gil_scoped_release released;
     found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch);
-    put_hits(scratch->labels.data(), scratch->scores.data(), found.count, keys, names, least, scratch->ids.size(), out);
+    put_hits(scratch->labels.data(), scratch->scores.data(), found.count, captions, least, scratch->ids.size(), out);
   }
   return nb::make_tuple(found.sound ? 0 : kDamaged, nb::bytes(out.data(), out.size()), found.nanoseconds);
 }
@@ -59,17 +62,38 @@ void bind_search(nb::module_& m) {
             new (self) Strings{blob, offsets};
           },
           nb::arg("blob"), nb::arg("offsets"));
-  m.def("search", &search, nb::arg("forest"), nb::arg("vectorizer"), nb::arg("text"), nb::arg("keys").none(),
-        nb::arg("names").none(), nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"),
-        nb::arg("filter").none());
-  m.def("search_json", &search_json, nb::arg("forest"), nb::arg("vectorizer"), nb::arg("text"), nb::arg("keys").none(),
-        nb::arg("names").none(), nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"),
-        nb::arg("filter").none(), nb::arg("least"));
+  nb::class_<Captions>(m, "Captions", "What answers show of labels: keys, names, and the curves of probabilities.")
+      .def(
+          "__init__",
+          [](Captions* self, const Strings* keys, const Strings* names, const In<std::uint32_t>& ranks,
+             const In<float>& scores, const In<float>& probabilities) {
+            if (ranks.shape(0) * scores.shape(0) != probabilities.shape(0) || (ranks.shape(0) && ranks.data()[0] != 0))
+              throw nb::value_error("the curves do not have a probability for each group of ranks and knot");
+            new (self) Captions{keys, names, ranks, scores, probabilities};
+          },
+          nb::arg("keys").none(), nb::arg("names").none(), nb::arg("ranks"), nb::arg("scores"),
+          nb::arg("probabilities"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def(
+          "probability",
+          [](const Captions& self, const nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& scores,
+             const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& out) {
+            const Curves curves = self.curves();
+            if (curves.empty() || out.shape(0) != scores.shape(0) || out.shape(1) != scores.shape(1))
+              throw nb::value_error("curves and room for a probability per score are expected");
+            const std::size_t k = scores.shape(1);
+            for (std::size_t i = 0; i < scores.size(); ++i) out.data()[i] = curves.at(i % k, scores.data()[i]);
+          },
+          nb::arg("scores"), nb::arg("out"), "How probable the labels of answers in rank order are.");
+  m.def("search", &search, nb::arg("forest"), nb::arg("vectorizer"), nb::arg("text"), nb::arg("captions"), nb::arg("k"),
+        nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"), nb::arg("filter").none());
+  m.def("search_json", &search_json, nb::arg("forest"), nb::arg("vectorizer"), nb::arg("text"), nb::arg("captions"),
+        nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"), nb::arg("filter").none(),
+        nb::arg("least"));
   m.def(
       "hits",
-      [](const In<std::int64_t>& labels, const In<float>& scores, const Strings* keys, const Strings* names) {
-        return hits_of(labels.data(), scores.data(), std::min(labels.shape(0), scores.shape(0)), keys, names);
+      [](const In<std::int64_t>& labels, const In<float>& scores, const Captions& captions) {
+        return hits_of(labels.data(), scores.data(), std::min(labels.shape(0), scores.shape(0)), captions);
       },
-      nb::arg("labels"), nb::arg("scores"), nb::arg("keys").none(), nb::arg("names").none(),
-      "The rows of one answer as (label, key, name, score).");
+      nb::arg("labels"), nb::arg("scores"), nb::arg("captions"),
+      "The rows of one answer as (label, key, name, score, probability or None).");
 }

@@ -126,16 +126,15 @@ public:
   std::vector<std::string> hosts; // that requests may name, in lower case; all if there are none
 
   // A model in the place of the one of that name; the first one that was given answers when none is named.
-  // parts: forest, vectorizer, keys, names, matcher, isa, bound; nothing if it knows no words.
+  // parts: forest, vectorizer, captions, matcher, isa, bound; nothing if it knows no words.
   // kinds: what costs call a question by the width of its beam in bits.
   void put(const std::string& name, const nb::tuple& parts, std::string begin, std::vector<std::size_t> kinds) {
     Model fresh{name, std::move(begin), std::move(kinds), parts};
     if (parts.size() > 0) {
-      const auto strings = [&](std::size_t i) { return parts[i].is_none() ? nullptr : nb::cast<Strings*>(parts[i]); };
       fresh.forest = nb::cast<PyForest*>(parts[0]), fresh.vectorizer = nb::cast<Vectorizer*>(parts[1]);
-      fresh.keys = strings(2), fresh.names = strings(3);
-      fresh.matcher = nb::cast<int>(parts[4]), fresh.isa = nb::cast<int>(parts[5]);
-      fresh.bound = nb::cast<bool>(parts[6]);
+      fresh.captions = nb::cast<Captions*>(parts[2]);
+      fresh.matcher = nb::cast<int>(parts[3]), fresh.isa = nb::cast<int>(parts[4]);
+      fresh.bound = nb::cast<bool>(parts[5]);
     }
     if (fresh.kinds.size() != widths || std::ranges::max(fresh.kinds) >= costs_.size())
       throw nb::value_error("a kind that has a price is wanted for each width");
@@ -188,7 +187,7 @@ private:
     nb::tuple owner; // of what follows
     PyForest* forest = nullptr;
     Vectorizer* vectorizer = nullptr;
-    Strings *keys = nullptr, *names = nullptr;
+    Captions* captions = nullptr;
     int matcher = -1, isa = 0;
     bool bound = false;
   };
@@ -216,7 +215,7 @@ private:
     engine = found.nanoseconds;
     if (!found.sound) return false;
     try {
-      put_hits(scratch->labels.data(), scratch->scores.data(), found.count, model.keys, model.names,
+      put_hits(scratch->labels.data(), scratch->scores.data(), found.count, *model.captions,
                -std::numeric_limits<float>::infinity(), scratch->ids.size(), content_);
     } catch (const beamwood::Damaged&) {
       return false;
@@ -286,8 +285,8 @@ using Scores = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::c
 
 // Answers to many queries as JSON objects with commas between them: no Python object per hit, and without the lock.
 // known: terms of each query; one that has none has no hits.
-nb::bytes rows_json(const Labels& labels, const Scores& scores, const In<std::int64_t>& known, const Strings* keys,
-                    const Strings* names, float least) {
+nb::bytes rows_json(const Labels& labels, const Scores& scores, const In<std::int64_t>& known, const Captions& captions,
+                    float least) {
   const std::size_t rows = labels.shape(0), k = labels.shape(1);
   if (scores.shape(0) != rows || scores.shape(1) != k || known.shape(0) != rows)
     throw nb::value_error("labels, scores and known terms do not have a row for each query");
@@ -297,7 +296,7 @@ nb::bytes rows_json(const Labels& labels, const Scores& scores, const In<std::in
     for (std::size_t i = 0; i < rows; ++i) {
       const auto terms = static_cast<std::size_t>(known.data()[i]);
       out += i ? ",{" : "{";
-      put_hits(labels.data() + i * k, scores.data() + i * k, terms ? k : 0, keys, names, least, terms, out);
+      put_hits(labels.data() + i * k, scores.data() + i * k, terms ? k : 0, captions, least, terms, out);
       out += '}';
     }
   }
@@ -308,8 +307,8 @@ nb::bytes rows_json(const Labels& labels, const Scores& scores, const In<std::in
 
 void bind_serving(nb::module_& m) {
   m.def("touch", &touch, nb::arg("bytes"), "Reads a byte of every page; what they add up to.");
-  m.def("rows_json", &rows_json, nb::arg("labels"), nb::arg("scores"), nb::arg("known"), nb::arg("keys").none(),
-        nb::arg("names").none(), nb::arg("least"), "Hits and known terms of each query as JSON objects.");
+  m.def("rows_json", &rows_json, nb::arg("labels"), nb::arg("scores"), nb::arg("known"), nb::arg("captions"),
+        nb::arg("least"), "Hits and known terms of each query as JSON objects.");
   nb::class_<QuestionReader>(m, "QuestionReader", "Reads plain questions.")
       .def(nb::init<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>(), nb::arg("k"), nb::arg("beam"),
            nb::arg("most_k"), nb::arg("most_beam"))

@@ -13,6 +13,8 @@ from beamwood.inputs.label_table import LabelTable
 from beamwood.inputs.records import Records, iter_records, read_records
 from beamwood.inputs.text import FittedText, TextFeatures
 from beamwood.inputs.text_block import TextBlock
+from beamwood.life.calibration import Calibration
+from beamwood.life.cut import Cut
 from beamwood.metrics import Metrics, evaluate
 from beamwood.model import Model, load
 from beamwood.storage import stream
@@ -27,8 +29,10 @@ __all__ = [
     "Activation",
     "BeamwoodError",
     "BeamwoodWarning",
+    "Calibration",
     "Client",
     "Compression",
+    "Cut",
     "DataError",
     "Explanation",
     "Filter",

@@ -133,7 +133,10 @@ def _checked(answer: Answer) -> dict[str, Any]:
 
 
 def _hits(answer: dict[str, Any], nanoseconds: int = 0) -> Hits:
-    found = (Hit(hit["label"], hit["key"], hit["name"], _score(hit["score"])) for hit in answer["hits"])
+    found = (
+        Hit(hit["label"], hit["key"], hit["name"], _score(hit["score"]), hit.get("probability"))
+        for hit in answer["hits"]
+    )
     return Hits(found, answer["known_terms"], nanoseconds)
 
 

@@ -163,21 +163,21 @@ class Searcher:
         canonical = as_csr(X, self.features, "X")
         return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks, filter, checked=True)
 
-    def search(self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int, filter: Any = None) -> Any:
+    def search(self, text: str, vectorizer: Any, captions: Any, k: int, beam: int, filter: Any = None) -> Any:
         """(fault, known terms, native nanoseconds, hits) of one text: tokens, features, beam and names in one call."""
         wanted = (k, beam, self._matcher, self._isa, self._bound, filter)
-        return self._sound(_core.search, vectorizer, text, keys, names, *wanted)
+        return self._sound(_core.search, vectorizer, text, captions, *wanted)
 
     def search_json(
-        self, text: str, vectorizer: Any, keys: Any, names: Any, k: int, beam: int, filter: Any, least: float
+        self, text: str, vectorizer: Any, captions: Any, k: int, beam: int, filter: Any, least: float
     ) -> Any:
         """(fault, fields of JSON, native nanoseconds): the same with the hits that score at least `least`."""
         wanted = (k, beam, self._matcher, self._isa, self._bound, filter, least)
-        return self._sound(_core.search_json, vectorizer, text, keys, names, *wanted)
+        return self._sound(_core.search_json, vectorizer, text, captions, *wanted)
 
-    def native_parts(self, vectorizer: Any, keys: Any, names: Any) -> tuple[Any, ...]:
+    def native_parts(self, vectorizer: Any, captions: Any) -> tuple[Any, ...]:
         """What native code needs to search texts by itself."""
-        return self.forest, vectorizer, keys, names, self._matcher, self._isa, self._bound
+        return self.forest, vectorizer, captions, self._matcher, self._isa, self._bound
 
     def _sound(self, call: Any, *arguments: Any) -> Any:
         try:

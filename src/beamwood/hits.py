@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 
 class Hit(NamedTuple):
-    """One label of an answer."""
+    """One label of an answer. probability: that it is a right one, where the model is calibrated."""
 
     label: int
     key: str
     name: str
     score: float
+    probability: float | None = None
 
 
 class Hits(list[Hit]):
@@ -32,7 +33,8 @@ class Hits(list[Hit]):
 class JsonAnswer(NamedTuple):
     """An answer as the fields of a JSON object without its braces, and the nanoseconds that the engine took for it.
 
-    Of a search: `hits`, a list of objects with label, key, name and score (null: not finite), and `known_terms`.
+    Of a search: `hits`, a list of objects with label, key, name, score (null: not finite) and, of a calibrated model,
+    probability; and `known_terms`.
     """
 
     fields: bytes

@@ -15,10 +15,12 @@ import numpy.typing as npt
 from beamwood.engine import Engine, Forests, Searcher, isas_here
 from beamwood.errors import DataError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach
-from beamwood.inputs.arguments import checked_text, cores, positive, whole_below
+from beamwood.inputs.arguments import checked_text, cores, positive, whole_below, workers
 from beamwood.inputs.label_matrix import label_matrix
 from beamwood.inputs.matrices import as_csr
 from beamwood.inputs.text import FittedText
+from beamwood.life import fit as life
+from beamwood.life.calibration import Calibration
 from beamwood.metrics import evaluate
 from beamwood.ranker import Ranker
 from beamwood.storage import assemble, pickling, store
@@ -39,7 +41,7 @@ class Model(Ranker):
         self,
         parts: ModelParts,
         engine: Engine | None = None,
-        report: Report | Compression | None = None,
+        report: Report | Compression | Calibration | None = None,
         forests: Forests | None = None,
     ) -> None:
         """For the makers of models; use train, load, from_layers or from_trees instead.
@@ -119,7 +121,7 @@ class Model(Ranker):
         before, after = (_precision(model, *measure) for model in (self, small))
         return small._changed(parts, replace(lost, precision_before=before, precision_after=after))
 
-    def _changed(self, parts: ModelParts, report: Report | Compression | None) -> Model:
+    def _changed(self, parts: ModelParts, report: Report | Compression | Calibration | None) -> Model:
         """A model with other parts but the same trees."""
         return Model(parts, self._engine, report, self._forests)
 
@@ -157,6 +159,29 @@ class Model(Ranker):
     def with_unit_rows(self) -> Model:
         """The same model, for which queries are divided by their length first."""
         return Model(assemble.with_unit_rows(self._parts), self._engine, self._report)
+
+    def calibrate(self, X: Any, Y: Any, *, threads: int | None = None) -> Model:
+        """The same model, which knows how probable its answers are: fitted on these rows and their true labels.
+
+        X, Y: matrices, or texts and lists of label keys; rows like those that will be asked, which it was not trained
+        on, some thousand or more. No ranking changes. A cut that was stored goes. `report` says how far scores
+        and probabilities are from the truth.
+        """
+        parts, report = life.calibrated(self, self._parts, X, Y, workers(threads))
+        return self._changed(parts, report)
+
+    def cut(
+        self, X: Any, Y: Any, *, for_: str = "f1", per: str = "model", k: int = 100, threads: int | None = None
+    ) -> Model:
+        """The same model with a stored threshold, for answers of as many labels as apply: topk(…, threshold=True).
+
+        for_: "f1" (micro), "precision>=0.8" (as many labels as that leaves) or "recall>=0.9" (as few). per: "model",
+        or "label" for a threshold of its own where a label has shown enough. It is on probabilities where the model is
+        calibrated, on scores where not; `threshold` holds it, with what it reached on these rows (see `calibrate` for
+        which ones to give). k: labels per row that are looked at.
+        """
+        parts = life.with_cut(self, self._parts, X, Y, for_, per, positive(k, "k"), workers(threads))
+        return self._changed(parts, self._report)
 
     def explain(self, query: Any, label: str | int, *, beam: int | None = None, words: int = 10) -> Explanation:
         """Why a label (its key or number) scores as it does for a text or a row: every product on its path.
@@ -216,8 +241,8 @@ class Model(Ranker):
         return self._searcher
 
     @property
-    def report(self) -> Report | Compression | None:
-        """How the training or compression in this process went; None for a model that was loaded or put together."""
+    def report(self) -> Report | Compression | Calibration | None:
+        """How the training, compression or calibration in this process went; None for one that was loaded."""
         return self._report
 
     @property

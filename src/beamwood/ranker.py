@@ -17,6 +17,8 @@ from beamwood.filters import Filter, make_filter
 from beamwood.hits import Hits, JsonAnswer, hits_above
 from beamwood.inputs.arguments import MOST, checked_text, positive
 from beamwood.inputs.text import FittedText
+from beamwood.life.calibration import NONE as NO_CURVES
+from beamwood.life.cut import Cut, Thresholds
 from beamwood.storage.label_strings import LabelStrings
 from beamwood.storage.parts import ModelParts
 
@@ -34,6 +36,9 @@ class Ranker:
         self._strings = LabelStrings(parts)
         self._text = parts.text()
         self._searcher = self._forests.searcher(self._engine)
+        self._thresholds = Thresholds.read(parts.shape.cut, parts.sections, parts.shape.labels)
+        curves = self._thresholds.curves
+        self._captions = _core.Captions(*self._strings.native, *(NO_CURVES if curves is None else curves.native()))
 
     @property
     def n_features(self) -> int:
@@ -69,6 +74,7 @@ class Ranker:
         exact: bool = ...,
         stats: Literal[False] = ...,
         filter: Filter | None = ...,
+        threshold: bool | float | None = ...,
     ) -> tuple[Labels, Scores]: ...
     @overload
     def topk(
@@ -81,6 +87,7 @@ class Ranker:
         exact: bool = ...,
         stats: Literal[True],
         filter: Filter | None = ...,
+        threshold: bool | float | None = ...,
     ) -> tuple[Labels, Scores, Stats]: ...
     def topk(
         self,
@@ -92,6 +99,7 @@ class Ranker:
         exact: bool = False,
         stats: bool = False,
         filter: Filter | None = None,
+        threshold: bool | float | None = None,
     ) -> tuple[Labels, Scores] | tuple[Labels, Scores, Stats]:
         """The best k labels of each row of X and their scores: two n x k arrays in rank order, padded with -1 and -inf.
 
@@ -99,6 +107,8 @@ class Ranker:
         stats=True also returns what the call did. filter: find only allowed labels (see `filter`); the search then
         goes on until it has k of them or there are no more. A k above n_labels adds columns of padding, as asked for;
         predict, search and search_many pad nothing, and a k above n_labels costs them nothing.
+        threshold: keep only labels that apply: of at least this probability, or, with True, those above the stored cut
+        (see `cut`); rows then have as many labels as apply, up to k.
         """
         counts = type(k) is int and type(beam) is int and type(threads) is int
         if not (counts and 1 <= k <= MOST and 1 <= beam <= MOST and 1 <= threads <= MOST):
@@ -108,6 +118,8 @@ class Ranker:
         native = None if filter is None else self._native_filter(filter)
         most = min(k, self._parts.shape.labels)
         labels, scores, raw = self._searcher.topk(X, most, beam, threads, exact, stats, filter=native)
+        if threshold is not None:
+            labels, scores = only(self._thresholds.kept(threshold, labels, scores), labels, scores)
         if k > most:
             labels, scores = padded(labels, scores, k)
         return (labels, scores, self._searcher.stats(raw)) if stats else (labels, scores)
@@ -121,10 +133,11 @@ class Ranker:
         *,
         exact: bool = False,
         filter: Filter | None = None,
+        threshold: bool | float | None = None,
     ) -> Any:
         """The same answers as topk as a scipy CSR array, queries x labels, each row in rank order."""
         k = min(positive(k, "k"), self._parts.shape.labels)
-        labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter)
+        labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter, threshold=threshold)
         found = labels >= 0
         offsets = np.zeros(len(labels) + 1, np.int64)
         np.cumsum(found.sum(axis=1), out=offsets[1:])
@@ -153,18 +166,20 @@ class Ranker:
         *,
         exact: bool = False,
         filter: Filter | None = None,
+        threshold: bool | float | None = None,
     ) -> Hits:
-        """The best k labels for a text, best first: Hit(label, key, name, score). Needs a model trained from text.
+        """The best k labels for a text, best first: Hit(label, key, name, score, probability). Needs words.
 
-        min_score: leave out hits that score less. exact and filter: as in topk. A text none of whose words the model
-        knows gives an empty answer.
+        min_score: leave out hits that score less. exact, filter and threshold: as in topk. The probability is None
+        where the model is not calibrated. A text none of whose words the model knows gives an empty answer.
         """
         fitted = self._fitted_text()
-        if exact:
-            return self.search_many([checked_text(text)], k, beam, 1, min_score, exact=True, filter=filter)[0]
+        if exact or threshold is not None:
+            more = {"exact": exact, "filter": filter, "threshold": threshold}
+            return self.search_many([checked_text(text)], k, beam, 1, min_score, **more)[0]
         k, beam = min(positive(k, "k"), self._parts.shape.labels), positive(beam, "beam")
         native = None if filter is None else self._native_filter(filter)
-        found = self._searcher.search(checked_text(text), fitted.vectorizer, *self._strings.native, k, beam, native)
+        found = self._searcher.search(checked_text(text), fitted.vectorizer, self._captions, k, beam, native)
         return hits_above(found[3], min_score, found[1], found[2])
 
     def search_json(
@@ -176,13 +191,13 @@ class Ranker:
         native = None if filter is None else self._native_filter(filter)
         least = -np.inf if min_score is None else min_score
         _, fields, nanoseconds = self._searcher.search_json(
-            checked_text(text), fitted.vectorizer, *self._strings.native, k, beam, native, least
+            checked_text(text), fitted.vectorizer, self._captions, k, beam, native, least
         )
         return JsonAnswer(fields, nanoseconds)
 
     def native_parts(self) -> tuple[Any, ...]:
         """What native code needs to search texts by itself: the server's quick way, without Python in between."""
-        return self._searcher.native_parts(self._fitted_text().vectorizer, *self._strings.native)
+        return self._searcher.native_parts(self._fitted_text().vectorizer, self._captions)
 
     def search_many(
         self,
@@ -194,22 +209,41 @@ class Ranker:
         *,
         exact: bool = False,
         filter: Filter | None = None,
+        threshold: bool | float | None = None,
     ) -> list[Hits]:
         """The same for many texts at once, with the same answers."""
         fitted = self._fitted_text()
         X = fitted.transform(texts, threads=positive(threads, "threads"))
         k = min(positive(k, "k"), self._parts.shape.labels)
-        labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter)
+        labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter, threshold=threshold)
         known = np.diff(X.indptr).tolist()
         empty: list[Any] = []
         return [
             hits_above(
-                _core.hits(labels[i], scores[i], *self._strings.native) if known[i] else empty,
+                _core.hits(labels[i], scores[i], self._captions) if known[i] else empty,
                 min_score,
                 known[i],
             )
             for i in range(len(known))
         ]
+
+    def probability(self, scores: Any) -> Scores:
+        """How probable it is that labels with these scores apply: for arrays that topk gave, one row per query.
+
+        The model must be calibrated (see `calibrate`). A score means more at the first rank than at the fifth, so
+        the order of columns matters. Probabilities fall along a row as scores do.
+        """
+        return self._thresholds.probability(scores)
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the model knows probabilities."""
+        return self._thresholds.curves is not None
+
+    @property
+    def threshold(self) -> Cut | None:
+        """The cut that threshold=True uses, if one was stored."""
+        return self._thresholds.cut
 
     def filter(self, allow: Any = None, deny: Any = None, *, missing: str = "error") -> Filter:
         """Which labels may be found: those allowed (default: all) and not denied. For topk, predict and search.
@@ -241,3 +275,11 @@ def padded(labels: Labels, scores: Scores, k: int) -> tuple[Labels, Scores]:
     wide[0][:, :given], wide[0][:, given:] = labels, -1
     wide[1][:, :given], wide[1][:, given:] = scores, -np.inf
     return wide
+
+
+def only(kept: npt.NDArray[np.bool_], labels: Labels, scores: Scores) -> tuple[Labels, Scores]:
+    """The labels that are kept, moved to the front of each row; the rest is padding."""
+    order = np.argsort(~kept, axis=1, kind="stable")
+    there = np.take_along_axis(kept, order, 1)
+    labels, scores = np.take_along_axis(labels, order, 1), np.take_along_axis(scores, order, 1)
+    return np.where(there, labels, -1), np.where(there, scores, np.float32(-np.inf))

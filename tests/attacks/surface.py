@@ -53,6 +53,12 @@ def words() -> bw.Model:
 
 
 @cache
+def sure() -> bw.Model:
+    """A model that knows probabilities."""
+    return numbers().calibrate(np.tile(np.eye(FEATURES), (20, 1)), np.tile(np.eye(LABELS), (40, 1)))
+
+
+@cache
 def classifier() -> Any:
     return XMRClassifier("fast", n_jobs=1).fit(plain(FEATURES), np.arange(ROWS) % 3)
 
@@ -230,6 +236,7 @@ def measures_room(folder: Path) -> Room:
 
 def models_room(folder: Path) -> Room:
     """What is tried on models."""
+    X, Y = matrices(FEATURES), labels(LABELS)
     return {
         "Model.from_layers": [
             (damaged.sparse(LABELS), layered),
@@ -245,6 +252,18 @@ def models_room(folder: Path) -> Room:
             (anything(), lambda v: numbers().with_names(keys=v)),
         ],
         "Model.with_text": [(anything(), lambda v: numbers().with_text(v))],
+        "Model.calibrate": [
+            (odd(X), lambda v: numbers().calibrate(v, plain(LABELS))),
+            (odd(Y), lambda v: numbers().calibrate(plain(FEATURES), v)),
+        ],
+        "Model.cut": [
+            (odd(X), lambda v: numbers().cut(v, plain(LABELS))),
+            (odd(Y), lambda v: numbers().cut(plain(FEATURES), v)),
+            (anything(), lambda v: numbers().cut(plain(FEATURES), plain(LABELS), for_=v)),
+            (anything(), lambda v: numbers().cut(plain(FEATURES), plain(LABELS), per=v)),
+            (anything(), lambda v: sure().topk(plain(FEATURES), threshold=v)),
+        ],
+        "Model.probability": [(odd(scores(LABELS)), lambda v: sure().probability(v))],
         "Model.with_rows_of_label": [(anything(), lambda v: numbers().with_rows_of_label(v))],
         "interop.from_nodes": [
             (damaged.sparse(LABELS), lambda v: interop.from_nodes([-1] * LABELS, v)),

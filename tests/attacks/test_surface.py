@@ -24,7 +24,9 @@ from beamwood.sklearn import XMRClassifier
 NOTHING_TO_DAMAGE = {
     *("BeamwoodError", "BeamwoodWarning", "DataError", "FormatError", "ServerError", "SettingsError", "__version__"),
     *(
+        "Calibration",
         "Compression",
+        "Cut",
         "Explanation",
         "Filter",
         "Hit",

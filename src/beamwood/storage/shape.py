@@ -22,6 +22,7 @@ class ModelShape:
     text: dict[str, Any] | None = None  # how texts become features; the vocabulary is among the arrays
     weights: str = "f32"  # how they are stored, one of build.WEIGHTS
     unit_rows: bool = False  # rows are divided by their length before anything else
+    cut: dict[str, Any] | None = None  # the stored threshold, as life/cut.py describes it
 
     def describe(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -36,6 +37,7 @@ class ModelShape:
             "settings": self.settings,
             "text": self.text,
             **({} if self.weights == "f32" else {"weights": self.weights}),
+            **({} if self.cut is None else {"cut": self.cut}),
         }
 
     def requires(self) -> list[str]:
@@ -65,6 +67,7 @@ class ModelShape:
                 model["text"],
                 WEIGHTS[WEIGHTS.index(model.get("weights", "f32"))],
                 model.get("unit_rows") is True,
+                model.get("cut"),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None

@@ -90,9 +90,9 @@ def _rows(served: Served, question: SearchRequest, texts: list[str], chosen: Fil
     X = fitted.transform(texts, threads=1)
     labels, scores = served.model.topk(X, question.k, question.beam, exact=question.exact, filter=chosen)
     least = -math.inf if question.min_score is None else question.min_score
-    keys, names = served.model.native_parts()[2:4]
+    captions = served.model.native_parts()[2]
     try:
-        return bytes(_core.rows_json(labels, scores, np.diff(X.indptr).astype(np.int64), keys, names, least))
+        return bytes(_core.rows_json(labels, scores, np.diff(X.indptr).astype(np.int64), captions, least))
     except IndexError:
         raise FormatError("The model is damaged: a key lies outside its table. Get a fresh copy of its file.") from None
 
@@ -105,9 +105,11 @@ def _features(served: Served, question: SearchRequest) -> JsonAnswer:
     labels, scores = served.model.topk(row, question.k, question.beam, exact=question.exact, filter=chosen)
     took = time.perf_counter_ns() - begun
     least = -math.inf if question.min_score is None else question.min_score
+    model = served.model
+    probable = model.probability(scores)[0].tolist() if model.is_calibrated else [None] * labels.shape[1]
     hits = [
-        Hit(label, served.model.key(label), served.model.name(label), score)
-        for label, score in zip(labels[0].tolist(), scores[0].tolist(), strict=True)
+        Hit(label, model.key(label), model.name(label), score, probability)
+        for label, score, probability in zip(labels[0].tolist(), scores[0].tolist(), probable, strict=True)
         if label >= 0 and score >= least
     ]
     return JsonAnswer(_fields(hits, row.nnz), took)
@@ -168,4 +170,7 @@ def _fields(hits: Iterable[Hit], known_terms: int) -> bytes:
 
 def rows_of(hits: Iterable[Hit]) -> list[dict[str, Any]]:
     """Hits as JSON shows them; a score that is not finite is null."""
-    return [{"label": label, "key": key, "name": name, "score": score} for label, key, name, score in hits]
+    return [
+        {name: value for name, value in hit._asdict().items() if name != "probability" or value is not None}
+        for hit in hits
+    ]

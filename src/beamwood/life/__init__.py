@@ -1,0 +1,1 @@
+"""life — what happens to a model after training: probabilities, cuts."""

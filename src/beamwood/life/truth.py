@@ -1,0 +1,87 @@
+"""truth.py — rows or texts with their true labels, as people have them, in; canonical X and Y of a model out."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from beamwood.errors import DataError
+from beamwood.inputs.arguments import as_texts
+from beamwood.inputs.label_matrix import label_matrix
+from beamwood.inputs.label_table import as_label_keys
+from beamwood.inputs.matrices import as_csr
+from beamwood.inputs.text import FittedText
+
+
+class Known(Protocol):
+    """What a model knows of its features and labels."""
+
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def n_labels(self) -> int: ...
+    @property
+    def text(self) -> FittedText | None: ...
+    def label_of(self, key: str) -> int | None: ...
+
+
+def rows_and_truth(model: Known, X: Any, Y: Any, least: int = 1) -> tuple[Any, Any]:
+    """X (rows x features) and Y (rows x labels) as CSR, one row for each; labels that the model lacks are left out.
+
+    X: a matrix of rows, or texts for a model that knows words. Y: a matrix, lists of label ids, or, for texts or rows,
+    lists of label keys. least: so many rows there must be.
+    """
+    rows = _rows(model, X)
+    truth = _truth(model, Y, rows.shape[0])
+    if truth.shape[0] != rows.shape[0]:
+        raise DataError(f"Y has {truth.shape[0]:,} rows and X {rows.shape[0]:,}; expected as many of each.")
+    if rows.shape[0] < least:
+        raise DataError(f"X has {rows.shape[0]:,} rows; expected at least {least:,}. Give more rows.")
+    return rows, truth
+
+
+def _rows(model: Known, X: Any) -> Any:
+    if not isinstance(X, (list, tuple)) or not all(isinstance(text, str) for text in X) or not X:
+        return as_csr(X, model.n_features, "X")
+    if model.text is None:
+        raise DataError("X is a list of texts, and this model was trained from numbers; expected a matrix of rows.")
+    return as_csr(model.text.transform(as_texts(X)), model.n_features, "X")
+
+
+def _truth(model: Known, Y: Any, rows: int) -> Any:
+    if not _has_keys(Y):
+        truth = label_matrix(Y, "Y", labels=model.n_labels)
+        if truth.shape[1] != model.n_labels:
+            raise DataError(
+                f"Y has {truth.shape[1]:,} columns; expected {model.n_labels:,}, one per label of the model."
+            )
+        return truth
+    starts, found = np.zeros(rows + 1, np.int64), []
+    keys = as_label_keys(Y)
+    if len(keys) != rows:
+        raise DataError(f"Y has {len(keys):,} rows and X {rows:,}; expected as many of each.")
+    for number, row in enumerate(keys):
+        known = {label for key in row if (label := model.label_of(key)) is not None}
+        found += sorted(known)
+        starts[number + 1] = starts[number] + len(known)
+    ones = np.ones(len(found), np.float32)
+    return sp.csr_array((ones, np.array(found, np.int64), starts), shape=(rows, model.n_labels))
+
+
+def _has_keys(Y: Any) -> bool:
+    """Whether it is a list of label keys per row."""
+    if not isinstance(Y, (list, tuple)):
+        return False
+    first = next((row for row in Y if isinstance(row, str) or (isinstance(row, (list, tuple, set)) and row)), None)
+    return isinstance(first, str) or (first is not None and isinstance(next(iter(first)), str))
+
+
+def relevant(labels: npt.NDArray[np.int64], truth: Any) -> npt.NDArray[np.bool_]:
+    """For each label of an answer (rows x k, -1: none) whether it is a true one."""
+    width = truth.shape[1] + 1  # -1 becomes a column of its own that nothing is in
+    true = np.repeat(np.arange(truth.shape[0]), np.diff(truth.indptr)) * width + truth.indices
+    asked = np.arange(len(labels))[:, None] * width + np.where(labels < 0, width - 1, labels)
+    return np.isin(asked, true)
