@@ -1,13 +1,18 @@
-// The bindings of the readers: blocks of bytes go in, the arrays of sparse rows come out without a copy.
+// The bindings of readers and writers: blocks of bytes go in, the arrays of sparse rows come out without a copy;
+// ranked labels go in, lines of text come out.
 #include <cstdlib>
+#include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "beamwood/wire/answers.hpp"
 #include "beamwood/wire/cbor.hpp"
 #include "beamwood/wire/parse.hpp"
 #include "beamwood/wire/print.hpp"
 #include "bindings.hpp"
+#include "find.hpp"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -53,6 +58,41 @@ nb::bytes print_rows(const In<std::int64_t>& x_starts, const In<std::int32_t>& x
   return nb::bytes(out.data(), out.size());
 }
 
+using Labels = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Scores = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+std::optional<StringList> list_of(const Strings* strings) {
+  if (!strings) return {};
+  if (strings->offsets.shape(0) == 0) throw Damaged{};
+  return StringList{view(strings->blob), view(strings->offsets)};
+}
+
+// The lines of some rows' answers. between: a character between cells, or none for JSON.
+nb::bytes print_answers(const Labels& labels, const Scores& scores, std::uint64_t first_row, const Strings* keys,
+                        const Strings* names, const Strings* ids, bool quote_ids, const std::string& between,
+                        unsigned threads) {
+  const std::size_t rows = labels.shape(0), k = labels.shape(1);
+  if (scores.shape(0) != rows || scores.shape(1) != k) throw nb::value_error("labels and scores differ in shape");
+  const auto key_list = list_of(keys), name_list = list_of(names), id_list = list_of(ids);
+  const auto pointer = [](const std::optional<StringList>& list) { return list ? &*list : nullptr; };
+  const Answers all{labels.data(),      scores.data(),    rows,     k, first_row, pointer(key_list),
+                    pointer(name_list), pointer(id_list), quote_ids};
+  const Workers workers = python_workers(threads);
+  std::vector<std::string> pieces;
+  std::size_t size = 0;
+  {
+    const nb::gil_scoped_release unlocked;
+    pieces = answer_lines(all, between.empty() ? '\0' : between[0], workers);
+    for (const std::string& piece : pieces) size += piece.size();
+  }
+  PyObject* const made = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size));
+  if (!made) throw nb::python_error();
+  char* to = PyBytes_AsString(made);
+  for (const std::string& piece : pieces)
+    to = static_cast<char*>(std::memcpy(to, piece.data(), piece.size())) + piece.size();
+  return nb::steal<nb::bytes>(made);
+}
+
 // Fills an array from the numbers of a CBOR array; where they end, or -1 when they are not all there.
 template <class T> std::int64_t cbor_numbers(const In<std::uint8_t>& bytes, std::uint64_t at, const Out<T>& out) {
   const nb::gil_scoped_release unlocked;
@@ -67,6 +107,9 @@ void bind_readers(nb::module_& m) {
   m.def("cbor_whole_numbers", &cbor_numbers<std::uint32_t>, nb::arg("bytes"), nb::arg("at"), nb::arg("out"));
   m.def("cbor_floats", &cbor_numbers<float>, nb::arg("bytes"), nb::arg("at"), nb::arg("out"));
   m.def("print_rows", &print_rows);
+  m.def("print_answers", &print_answers, nb::arg("labels"), nb::arg("scores"), nb::arg("first_row"),
+        nb::arg("keys").none(), nb::arg("names").none(), nb::arg("ids").none(), nb::arg("quote_ids"),
+        nb::arg("between"), nb::arg("threads"), "Lines of JSON, or of cells with a character between them.");
   nb::class_<RowParser>(m, "RowParser")
       .def(
           "__init__",

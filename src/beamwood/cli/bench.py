@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from beamwood.cli.predict import text_of
+from beamwood.batch.score import text_of
 from beamwood.cli.support import options as o
 from beamwood.cli.support.given import Given
 from beamwood.cli.support.output import show, show_json

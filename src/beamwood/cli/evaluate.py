@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from beamwood.cli.predict import ask_texts
+from beamwood.batch.score import ask_texts
 from beamwood.cli.support import options as o
 from beamwood.cli.support.given import Given, truth_of
 from beamwood.cli.support.output import say, show, show_json

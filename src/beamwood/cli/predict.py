@@ -1,33 +1,41 @@
-"""predict.py — `beamwood predict`: a model and queries in, ranked labels out, as JSON lines or a scipy .npz."""
+"""predict.py — `beamwood predict`: a model and queries in, ranked labels out, in a file of the format its name says."""
 
 from __future__ import annotations
 
-import json
+import contextlib
+import sys
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any, BinaryIO
+from pathlib import Path
+from typing import Annotated, Any
 
-import numpy as np
-import scipy.sparse as sp
 import typer
 
+from beamwood._version import __version__
+from beamwood.batch.meter import meter_for
+from beamwood.batch.partial import partial_of
+from beamwood.batch.rows import blocks, known_by
+from beamwood.batch.score import Asked, Place, to_file, to_stream
+from beamwood.batch.writers import kind_of, writer_for
 from beamwood.cli.support import options as o
 from beamwood.cli.support.allowed import filter_of
 from beamwood.cli.support.given import Given
-from beamwood.cli.support.output import STANDARD, check_free, say, show_json, written
-from beamwood.errors import DataError, SettingsError
+from beamwood.cli.support.output import STANDARD, check_free, is_device, say, show_json
+from beamwood.errors import SettingsError
 from beamwood.inputs.arguments import cores
-from beamwood.training.progress import Update, progress_for
-
-_ROWS_A_BLOCK = 8192
-Answers = tuple[Any, Any]  # n x k labels and scores, padded with -1 and -inf
 
 
 def predict(
     model_file: o.ModelFile,
     data: o.Data = None,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="JSON lines (.jsonl, .jsonl.gz), a scipy .npz, or '-'.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="A file in the format of its name: .jsonl, .csv, .tsv (each also .gz), .parquet, or a scipy .npz. "
+            "'-': JSON lines to standard output.",
+        ),
     ] = STANDARD,
     x: o.X = None,
     k: o.K = 10,
@@ -37,6 +45,12 @@ def predict(
     allow_file: o.AllowFile = None,
     deny: o.Deny = None,
     deny_file: o.DenyFile = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id-column", help="Write what this column of the data holds beside each answer.")
+    ] = None,
+    resume: Annotated[
+        bool, o.flag("--resume", help="Go on where the same command was stopped or killed; start if it never ran.")
+    ] = False,
     threads: o.Threads = None,
     format: o.Format = None,
     text_column: o.TextColumn = "text",
@@ -46,104 +60,105 @@ def predict(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    """Rank labels for every row of a file.
+    """Rank labels for every row of a file, however many rows it has.
 
     Example: beamwood predict model.bw queries.jsonl -o answers.jsonl -k 5
 
-    A line of the answer is {"row": 0, "keys": ["a", …], "names": ["A", …], "scores": [0.93, …]}.
+    A line of the answer is {"row":0,"keys":["a",…],"scores":[0.93,…]}, with "names" where the model has names of its
+    own and "id" with --id-column. Memory does not grow with the rows. A run that was stopped or killed leaves
+    answers.jsonl.partial; the same command with --resume goes on there.
     """
     import beamwood as bw
 
-    given = Given.of(locals())
+    options = dict(locals())
+    given = Given.of(options)
+    to_a_stream = output == STANDARD or is_device(Path(output))
+    kind = "jsonl" if output == STANDARD or (to_a_stream and not Path(output).suffix) else kind_of(output)
+    again = known_by(given)
+    _check(output, kind, to_a_stream, resume, again is not None)
     check_free(output, force)
+    if not (to_a_stream or resume or force):
+        _check_nothing_to_go_on_with(Path(output))
     model = bw.load(model_file)
     allowed = filter_of(model, allow, allow_file, deny, deny_file)
+    asked = Asked(k=min(k, model.n_labels), beam=beam, threads=threads or cores(), filter=allowed, min_score=min_score)
+    writer = writer_for(
+        kind, model, with_ids=id_column is not None, packed=output.endswith(".gz"), threads=asked.threads, k=asked.k
+    )
+    meter = meter_for(not (quiet or json_), output == STANDARD)
     begun = time.perf_counter()
-    rows = 0
-    with progress_for(not (quiet or json_ or output == STANDARD)).stage("predict", 0) as update:
-        how = {"k": min(k, model.n_labels), "beam": beam, "threads": threads or cores(), "filter": allowed}
-        blocks = answers(model, given, how, update)
-        kept = (_at_least(labels, scores, min_score) for labels, scores in blocks)
-        with written(output) as stream:
-            rows = _write_npz(stream, model, kept) if output.endswith(".npz") else _write_lines(stream, model, kept)
+    rows = blocks(given, model.n_features, asked.k, id_column)
+    if to_a_stream:
+        with _stream(output) as out:
+            done = to_stream(model, rows, asked, writer, out, meter)
+    else:
+        made_from = {"beamwood": __version__, "model": model.version, "data": again, **_made_from(options, kind)}
+        place = Place(
+            target=Path(output),
+            made_from=made_from,
+            resume=resume,
+            again=again is not None,
+            gathers=not _is_lines(kind),
+        )
+        with _told_how_to_go_on(Path(output)):
+            done = to_file(model, rows, asked, writer, place, meter)
     if json_ and output != STANDARD:
         seconds = time.perf_counter() - begun
-        show_json({"output": output, "rows": rows, "skipped": given.skipped, "k": k, "beam": beam, "seconds": seconds})
+        show_json({"output": output, "rows": done, "skipped": given.skipped, "k": k, "beam": beam, "seconds": seconds})
     elif given.skipped:
         say(f"note: {given.skipped:,} bad rows were left out")
 
 
-def answers(model: Any, given: Given, how: dict[str, Any], update: Update) -> Iterator[Answers]:
-    """Labels and scores of the given rows, some thousands at a time; how: arguments of topk."""
-    if given.is_text:
-        for texts in given.text_blocks():
-            yield ask_texts(model, texts, **how)
-        return
-    if given.kind == "svmlight":
-        X = given.rows(features=model.n_features, with_labels=False).X
-    else:
-        X = given.rows(with_labels=False).X
-    for first in range(0, X.shape[0], _ROWS_A_BLOCK):
-        yield model.topk(X[first : first + _ROWS_A_BLOCK], **how)
-        update(min(1.0, (first + _ROWS_A_BLOCK) / X.shape[0]))
+def _check(output: str, kind: str, to_a_stream: bool, resume: bool, again: bool) -> None:
+    """Refuses what cannot be done before anything is."""
+    if to_a_stream and not _is_lines(kind):
+        raise SettingsError(f"{output} is a stream; expected a file for .{kind}. Give the name of one with -o.")
+    if resume and (to_a_stream or not again):
+        what = f"{output} is a stream" if to_a_stream else "the data is a stream"
+        raise SettingsError(f"--resume is given and {what}; expected files, which can be gone on with.")
 
 
-def ask_texts(model: Any, texts: list[str], *, k: int, beam: int, threads: int, filter: Any = None) -> Answers:
-    """Labels and scores of some texts; none for a text without a known word, as in `Model.search`."""
-    X = text_of(model).transform(texts, threads=threads)
-    labels, scores = model.topk(X, k=k, beam=beam, threads=threads, filter=filter)
-    unknown = np.diff(X.indptr) == 0
-    labels[unknown], scores[unknown] = -1, -np.inf
-    return labels, scores
-
-
-def text_of(model: Any) -> Any:
-    """The fitted text features of a model, which must have some."""
-    if model.text is None:
-        raise DataError(
-            "the model was trained on matrices and reads no texts. Give --x X.npz, or train it from texts "
-            "(beamwood train rows.jsonl)."
+def _check_nothing_to_go_on_with(output: Path) -> None:
+    left = partial_of(output)
+    if left.exists() and left.stat().st_size:
+        raise SettingsError(
+            f"{left} of an earlier run is there. Give --resume to go on with it, or --force to start from row 0."
         )
-    return model.text
 
 
-def _at_least(labels: Any, scores: Any, least: float | None) -> Answers:
-    """The same answers with those below a score turned into padding."""
-    if least is None:
-        return labels, scores
-    low = ~(scores >= least)
-    return np.where(low, -1, labels), np.where(low, -np.inf, scores)
+def _is_lines(kind: str) -> bool:
+    """Whether answers are final as they come."""
+    return kind in ("jsonl", "csv", "tsv")
 
 
-def _write_lines(stream: BinaryIO, model: Any, blocks: Iterator[Answers]) -> int:
-    """One JSON object per row; returns how many."""
-    row = 0
-    for labels, scores in blocks:
-        lines = []
-        for ids, values in zip(labels.tolist(), scores.tolist(), strict=True):
-            found = [label for label in ids if label >= 0]
-            answer = {
-                "row": row,
-                "keys": [model.key(label) for label in found],
-                "names": [model.name(label) for label in found],
-                "scores": [float(f"{score:.7g}") for score in values[: len(found)]],
-            }
-            lines.append(json.dumps(answer, ensure_ascii=False) + "\n")
-            row += 1
-        stream.write("".join(lines).encode())
-    return row
+def _made_from(options: dict[str, Any], kind: str) -> dict[str, Any]:
+    """The options that answers depend on."""
+    names = ("k", "beam", "min_score", "allow", "deny", "id_column", "format", "text_column", "skip_bad")
+    files = {
+        name: Path(options[name]).read_text(encoding="utf-8", errors="replace") if options[name] else None
+        for name in ("allow_file", "deny_file")
+    }
+    return {"output format": kind, **{name: options[name] for name in names}, **files}
 
 
-def _write_npz(stream: BinaryIO, model: Any, blocks: Iterator[Answers]) -> int:
-    """A scipy matrix, rows x labels, each row in rank order; returns the number of rows."""
-    parts = []
-    for labels, scores in blocks:
-        found = labels >= 0
-        offsets = np.zeros(len(labels) + 1, np.int64)
-        np.cumsum(found.sum(axis=1), out=offsets[1:])
-        parts.append(sp.csr_matrix((scores[found], labels[found], offsets), shape=(len(labels), model.n_labels)))
-    if not parts:
-        raise SettingsError("there are no rows to write as a matrix; expected at least one.")
-    whole = sp.vstack(parts, format="csr") if len(parts) > 1 else parts[0]
-    sp.save_npz(stream, whole)
-    return int(whole.shape[0])
+@contextlib.contextmanager
+def _stream(output: str) -> Iterator[Any]:
+    if output == STANDARD:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with open(output, "wb") as stream:
+        yield stream
+
+
+@contextlib.contextmanager
+def _told_how_to_go_on(output: Path) -> Iterator[None]:
+    """Says what is left of a run that ended early."""
+    try:
+        yield
+    except BaseException:
+        left = partial_of(output)
+        if left.exists() and left.stat().st_size:
+            say(f"note: what was done is in {left}; the same command with --resume goes on")
+        raise

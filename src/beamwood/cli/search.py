@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from beamwood.cli.predict import text_of
+from beamwood.batch.score import text_of
 from beamwood.cli.support import options as o
 from beamwood.cli.support.allowed import filter_of
 from beamwood.cli.support.output import one_line, show, show_json

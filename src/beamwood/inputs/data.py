@@ -65,7 +65,7 @@ def read_xmc(source: Source, *, skip_bad: bool = False) -> LabelledRows:
     A row may lack labels or features. Its labels are a set; features may come in any order, but not twice.
     """
     with opened(source) as stream:
-        rows, features, labels = _header(stream.readline(1 << 16), source)
+        rows, features, labels = xmc_header(stream.readline(1 << 16), source)
         parser = _core.RowParser(
             svmlight=False,
             targets=False,
@@ -146,7 +146,8 @@ def write_xmc(target: str | os.PathLike[str] | BinaryIO, X: Any, Y: Any) -> None
         _write_rows(target, X, Y)
 
 
-def _header(line: bytes, source: Source) -> tuple[int, int, int]:
+def xmc_header(line: bytes, source: Source) -> tuple[int, int, int]:
+    """Rows, features and labels of an XMC file, from its first line."""
     words = line.split()
     if len(words) == 3 and all(word.isdigit() for word in words):
         rows, features, labels = (int(word) for word in words)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from functools import cached_property
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
 from beamwood.errors import DataError, SettingsError
-from beamwood.inputs.sources import LONGEST_LINE, SKIP_BAD, Source, bounded_lines, format_of, name_of, opened
+from beamwood.inputs.sources import LONGEST_LINE, SKIP_BAD, Gauge, Source, bounded_lines, format_of, name_of, opened
 
 Record = tuple[str, list[str]]
+Named = tuple[str, Any]  # a text and what its row is called
+Row = TypeVar("Row")
 _ROWS_PER_BATCH = 4096
 
 
@@ -32,8 +36,27 @@ class _Columns:
     """Where text and labels stand, and how several labels are written in one string."""
 
     text: str
-    labels: str | None
-    separator: str | None
+    labels: str | None = None
+    separator: str | None = None
+    id: str | None = None
+
+    @cached_property
+    def used(self) -> list[str]:
+        """All that a file must have."""
+        return [column for column in (self.text, self.labels, self.id) if column is not None]
+
+    def named(self, row: Any) -> Named:
+        """Text and id of one row."""
+        return self._text(row.get(self.text)), self._id(row.get(self.id)) if self.id else None
+
+    def _id(self, found: Any) -> Any:
+        if isinstance(found, (dict, list)):
+            raise ValueError(f"{self.id!r} is {found!r:.40}; expected a string or a number")
+        if found is None or isinstance(found, (str, int)):
+            return found
+        if isinstance(found, float):
+            return found if math.isfinite(found) else None
+        return str(found)
 
     def record(self, row: Any) -> Record:
         """Text and labels of one row (a mapping); raises ValueError that says what was found and expected."""
@@ -92,31 +115,60 @@ def iter_records(
     separator: what stands between labels written in one string; None: a string is one label.
     on_bad:    called with a message for every bad row, which is left out; None: the first is a DataError.
     """
+    if separator == "":
+        raise SettingsError(
+            "separator is empty; expected the character between labels (--separator), or None if there is one label."
+        )
+    columns = _Columns(text=text, labels=labels, separator=separator)
+    yield from _taken(source, format, columns, columns.record, on_bad)
+
+
+def iter_texts(
+    source: Source,
+    *,
+    format: str | None = None,
+    text: str = "text",
+    id: str | None = None,
+    on_bad: Callable[[str], object] | None = None,
+    gauge: Gauge | None = None,
+) -> Iterator[Named]:
+    """Yields (text, id) row by row; the id is what the column `id` holds, None where no column is named.
+
+    gauge: is told which share of the file has been read. The rest is as in `iter_records`.
+    """
+    columns = _Columns(text=text, id=id)
+    yield from _taken(source, format, columns, columns.named, on_bad, gauge)
+
+
+def _taken(
+    source: Source,
+    format: str | None,
+    columns: _Columns,
+    take: Callable[[Any], Row],
+    on_bad: Callable[[str], object] | None,
+    gauge: Gauge | None = None,
+) -> Iterator[Row]:
+    """What `take` makes of every row of a file."""
     kind = format or format_of(source)
     readers = {"jsonl": _jsonl, "csv": _csv(","), "tsv": _csv("\t"), "parquet": _parquet}
     if kind not in readers:
         raise SettingsError(
             f"format is {kind!r}; expected one of {', '.join(readers)}. Say which with format (--format)."
         )
-    if separator == "":
-        raise SettingsError(
-            "separator is empty; expected the character between labels (--separator), or None if there is one label."
-        )
-    columns = _Columns(text=text, labels=labels, separator=separator)
     name = name_of(source)
-    with opened(source) as stream:
+    with opened(source, gauge) as stream:
         for place, row in readers[kind](stream, columns, name):
             try:
                 if isinstance(row, ValueError):
                     raise row
-                record = columns.record(row)
+                taken = take(row)
             except ValueError as error:
                 message = f"{name}, {place}: {error}"
                 if on_bad is None:
                     raise DataError(f"{message}. {SKIP_BAD}") from error
                 on_bad(message)
             else:
-                yield record
+                yield taken
 
 
 # A reader yields (where, row or what is wrong with it), so that one place decides what happens to bad rows.
@@ -131,9 +183,15 @@ def _jsonl(stream: BinaryIO, columns: _Columns, name: str) -> Found:
             yield f"line {number}", _json_row(line, columns)
 
 
+_decode_json = json.JSONDecoder().raw_decode  # without the looking round of json.loads, which takes half of its time
+
+
 def _json_row(line: bytes, columns: _Columns) -> dict[str, Any] | ValueError:
     try:
-        row = json.loads(line.decode("utf-8-sig"))
+        text = line.decode().removeprefix("\ufeff").strip(" \t\r\n")
+        row, end = _decode_json(text)
+        if end != len(text):
+            row = json.loads(text)  # says what is wrong
     except UnicodeDecodeError as error:
         return ValueError(f"byte {error.start + 1} is not UTF-8; expected UTF-8")
     except json.JSONDecodeError as error:
@@ -142,7 +200,7 @@ def _json_row(line: bytes, columns: _Columns) -> dict[str, Any] | ValueError:
         return ValueError("it is nested too deeply; expected one flat object")
     if not isinstance(row, dict):
         return ValueError(f"it is {row!r:.40}; expected one JSON object per line")
-    missing = [key for key in (columns.text, columns.labels) if key is not None and key not in row]
+    missing = [key for key in columns.used if key not in row]
     if missing:
         return ValueError(f"it has no {missing[0]!r} among {sorted(row)!r:.80}; expected it in every object")
     return row
@@ -220,8 +278,7 @@ def _parquet(stream: BinaryIO, columns: _Columns, name: str) -> Found:
         file = pq.ParquetFile(stream if _can_seek(stream) else io.BytesIO(stream.read()))
         _require(columns, file.schema_arrow.names, name)
         number = 0
-        used = [column for column in (columns.text, columns.labels) if column is not None]
-        for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=used):
+        for batch in file.iter_batches(batch_size=_ROWS_PER_BATCH, columns=columns.used):
             for row in batch.to_pylist():
                 number += 1
                 yield f"row {number}", row
@@ -236,10 +293,10 @@ def _can_seek(stream: BinaryIO) -> bool:
 
 
 def _require(columns: _Columns, header: list[str], name: str) -> None:
-    for column in (columns.text, columns.labels):
-        if column is not None and header.count(column) != 1:
+    for column in columns.used:
+        if header.count(column) != 1:
             found = "twice" if column in header else "nowhere"
             raise DataError(
                 f"{name}: column {column!r} is {found} among {', '.join(map(repr, header))[:200]}; "
-                "expected it once. Say which columns hold the text and the labels (--text-column, --labels-column)."
+                "expected it once. Say which columns hold what (--text-column, --labels-column, --id-column)."
             )

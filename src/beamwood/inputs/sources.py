@@ -58,8 +58,26 @@ def format_of(source: Source) -> str:
     )
 
 
+class Gauge:
+    """Which share of a file has been read, by its bytes as they lie on the disk."""
+
+    def __init__(self) -> None:
+        self._raw: BinaryIO | None = None
+        self._size = 0
+
+    def watch(self, raw: BinaryIO) -> None:
+        """Looks at this file from now on."""
+        self._raw, self._size = raw, os.fstat(raw.fileno()).st_size
+
+    def share(self) -> float | None:
+        """From 0 to 1; None where there is no file with a size."""
+        if self._raw is None or not self._size:
+            return None
+        return 1.0 if self._raw.closed else min(1.0, self._raw.tell() / self._size)
+
+
 @contextmanager
-def opened(source: Source) -> Iterator[BinaryIO]:
+def opened(source: Source, gauge: Gauge | None = None) -> Iterator[BinaryIO]:
     """The source as a stream of plain bytes. The caller's streams stay open; what breaks is a DataError."""
     name = name_of(source)
     try:
@@ -69,6 +87,8 @@ def opened(source: Source) -> Iterator[BinaryIO]:
             yield sys.stdin.buffer
         else:
             with _open(source) as raw, _decompressed(raw, Path(source)) as plain:
+                if gauge is not None and raw.seekable():
+                    gauge.watch(raw)
                 yield plain
     except FileNotFoundError as error:
         raise DataError(f"{name}: there is no such file. Check the path.") from error
@@ -112,9 +132,9 @@ def bounded_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
         yield number, None
 
 
-def text_lines(source: Source) -> Iterator[tuple[int, str]]:
+def text_lines(source: Source, gauge: Gauge | None = None) -> Iterator[tuple[int, str]]:
     """(number from 1, text without its line end) of each line; bytes that are not UTF-8 are an error."""
-    with opened(source) as stream:
+    with opened(source, gauge) as stream:
         for number, line in bounded_lines(stream):
             if line is None:
                 raise DataError(

@@ -112,7 +112,7 @@ def draft_beside(target: Path) -> Iterator[BinaryIO]:
         with open(number, "wb") as draft:
             yield draft
             draft.flush()
-            _take_permissions(number, target)
+            take_permissions(number, target)
             os.fsync(number)
         os.replace(name, target)
     except BaseException:
@@ -122,10 +122,11 @@ def draft_beside(target: Path) -> Iterator[BinaryIO]:
     finally:
         with contextlib.suppress(OSError):
             os.close(lock)
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
+    """Makes the names in a folder outlive a power failure."""
     try:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -172,7 +173,7 @@ def _new_draft(target: Path) -> tuple[int, str]:
         os.close(number)  # somebody who removes abandoned drafts came before the lock
 
 
-def _take_permissions(number: int, target: Path) -> None:
+def take_permissions(number: int, target: Path) -> None:
     """Gives a new file the permissions, and where the system allows it the owner, of the one that it replaces."""
     try:
         old = os.stat(target)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from beamwood.inputs.sources import format_of, name_of, text_lines
 LINES = "lines"
 TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", LINES)
 NUMBER_FORMATS = ("xmc", "svmlight")
-_TEXTS_PER_BLOCK = 8192
 
 
 @dataclass(kw_only=True)
@@ -94,14 +92,8 @@ class Given:
             text=self.text_column,
             labels=self.labels_column if with_labels else None,
             separator=self.separator,
-            on_bad=self._count_bad if self.skip_bad else None,
+            on_bad=self.count_bad if self.skip_bad else None,
         )
-
-    def text_blocks(self) -> Iterator[list[str]]:
-        """The texts, some thousands at a time."""
-        rest = self.records(with_labels=False)
-        while block := [text for text, _ in islice(rest, _TEXTS_PER_BLOCK)]:
-            yield block
 
     def all_records(self) -> Records:
         """Every text with its labels."""
@@ -131,7 +123,8 @@ class Given:
         X = read_matrix(self.x)
         return LabelledRows(X=X, Y=X[:, :0])
 
-    def _count_bad(self, message: str) -> None:
+    def count_bad(self, message: str) -> None:
+        """Called for every bad row that is left out."""
         self.skipped += 1
 
 

@@ -54,13 +54,13 @@ def check_free(path: str | Path | None, force: bool, stream: bool = True) -> Non
     if path is None or (str(path) == STANDARD and stream):
         return
     target = Path(path)
-    if not stream and (str(path) == STANDARD or _is_device(target)):
+    if not stream and (str(path) == STANDARD or is_device(target)):
         raise SettingsError(f"{target} is a stream; expected the name of a file. Give one, for example model.bw.")
     if target.is_dir():
         raise SettingsError(f"{target} is a folder; expected the name of a file.")
     if not target.parent.is_dir():
         raise SettingsError(f"{target}: the folder {target.parent} does not exist. Make it first.")
-    if target.exists() and not force and not _is_device(target):
+    if target.exists() and not force and not is_device(target):
         raise SettingsError(f"{target} is there already. Give another name, or --force to replace it.")
 
 
@@ -72,7 +72,7 @@ def written(path: str | Path) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    if _is_device(Path(path)):
+    if is_device(Path(path)):
         with open(path, "wb") as stream:
             yield stream
         return
@@ -84,7 +84,7 @@ def written(path: str | Path) -> Iterator[BinaryIO]:
             yield packed  # type: ignore[misc]
 
 
-def _is_device(path: Path) -> bool:
+def is_device(path: Path) -> bool:
     """A pipe or a device such as /dev/null, which is written to and never replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()
 

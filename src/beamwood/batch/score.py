@@ -1,0 +1,121 @@
+"""score.py — a model and blocks of rows in, a file of answers out, in constant memory, block after block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from beamwood.batch.meter import Meter
+from beamwood.batch.partial import Partial, begun
+from beamwood.batch.rows import Block
+from beamwood.batch.writers import Writer
+from beamwood.errors import DataError
+
+Answers = tuple[Any, Any]  # n x k labels and scores, padded with -1 and -inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """How every row is asked."""
+
+    k: int
+    beam: int
+    threads: int
+    filter: Any = None
+    min_score: float | None = None
+
+    def answers(self, model: Any, block: Block) -> Answers:
+        """Labels and scores of a block; what scores less than the least is padding."""
+        how = {"k": self.k, "beam": self.beam, "threads": self.threads, "filter": self.filter}
+        if isinstance(block.asked, list):
+            labels, scores = ask_texts(model, block.asked, **how)
+        else:
+            labels, scores = model.topk(block.asked, **how)
+        if self.min_score is None:
+            return labels, scores
+        low = ~(scores >= self.min_score)
+        return np.where(low, -1, labels), np.where(low, np.float32(-np.inf), scores)
+
+
+def ask_texts(model: Any, texts: list[str], *, k: int, beam: int, threads: int, filter: Any = None) -> Answers:
+    """Labels and scores of some texts; none for a text without a known word, as in `Model.search`."""
+    X = text_of(model).transform(texts, threads=threads)
+    labels, scores = model.topk(X, k=k, beam=beam, threads=threads, filter=filter)
+    unknown = np.diff(X.indptr) == 0
+    labels[unknown], scores[unknown] = -1, -np.inf
+    return labels, scores
+
+
+def text_of(model: Any) -> Any:
+    """The fitted text features of a model, which must have some."""
+    if model.text is None:
+        raise DataError(
+            "the model was trained on matrices and reads no texts. Give --x X.npz, or train it from texts "
+            "(beamwood train rows.jsonl)."
+        )
+    return model.text
+
+
+def to_stream(model: Any, rows: Iterator[Block], asked: Asked, writer: Writer, out: BinaryIO, meter: Meter) -> int:
+    """Writes answers to a pipe, a device or standard output; returns how many rows there were."""
+    done = 0
+    out.write(writer.start())
+    for block in rows:
+        out.write(writer.block(done, *asked.answers(model, block), block.ids))
+        out.flush()
+        done += len(block)
+        meter.update(done, block.share)
+    meter.done(done)
+    return done
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where answers go, and what they are made from."""
+
+    target: Path
+    made_from: dict[str, Any]
+    resume: bool
+    again: bool  # whether the data could be read a second time
+    gathers: bool  # whether the file is made of what was gathered, at the end
+
+
+def to_file(model: Any, rows: Iterator[Block], asked: Asked, writer: Writer, place: Place, meter: Meter) -> int:
+    """Writes answers to a file that appears when all are there; returns how many rows there were."""
+    with begun(place.target, place.made_from, place.resume, place.again) as partial:
+        done = _written(model, _after(rows, partial, meter), asked, writer, partial, meter)
+        partial.finish((lambda gathered: writer.convert(gathered, place.target)) if place.gathers else None)
+    meter.done(done)
+    return done
+
+
+def _written(model: Any, rows: Iterator[Block], asked: Asked, writer: Writer, partial: Partial, meter: Meter) -> int:
+    done = partial.resumed.rows
+    if done:
+        writer.note = partial.resumed.note
+    else:
+        partial.write(writer.start(), 0)
+    for block in rows:
+        data = writer.block(done, *asked.answers(model, block), block.ids)
+        done += len(block)
+        partial.write(data, done, writer.note)
+        meter.update(done, block.share)
+    return done
+
+
+def _after(rows: Iterator[Block], partial: Partial, meter: Meter) -> Iterator[Block]:
+    """The blocks that an earlier run has not done; those that it has are read over."""
+    done, before = partial.resumed.rows, 0
+    for block in rows:
+        if before >= done:
+            yield block
+            continue
+        before += len(block)
+        if before >= done:
+            meter.resumed(done, block.share)
+    if before < done:
+        raise DataError("the data has fewer rows than an earlier run has answered. Leave --resume out.")
