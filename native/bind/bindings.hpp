@@ -36,6 +36,9 @@ template <class T> Made<T> give(std::vector<T>&& values) {
   return Made<T>(raw->data(), {raw->size()}, owner);
 }
 
+// What ends the native work of this thread, where something can: set while a `Stop` is entered (serving.cpp).
+inline thread_local const beamwood::StopFlag* current_stop = nullptr;
+
 // Workers whose caller asks Python for signals every 50 ms: the one way native code hears Ctrl-C. Call it with the GIL,
 // work without. `also` is called as often, with the GIL, and returns false after it has set a Python error.
 // After either the Python error is set and `Interrupted` ends the call; module.cpp raises that error.
@@ -43,7 +46,9 @@ template <class T> Made<T> give(std::vector<T>&& values) {
 inline beamwood::Workers python_workers(unsigned threads, std::function<bool()> also = {}) {
   using Clock = std::chrono::steady_clock;
   constexpr unsigned kMostThreads = 1024;
-  return {std::clamp(threads, 1u, kMostThreads), [last = Clock::now(), also = std::move(also)]() mutable {
+  return {std::clamp(threads, 1u, kMostThreads),
+          [last = Clock::now(), stop = current_stop, also = std::move(also)]() mutable {
+            beamwood::check_stop(stop);
             const auto now = Clock::now();
             if (now - last < std::chrono::milliseconds(50)) return false;
             last = now;

@@ -88,5 +88,6 @@ inline beamwood::SearchOptions options_of(std::size_t k, std::uint32_t beam, int
   options.isa = static_cast<beamwood::Isa>(isa);
   options.bound = bound;
   options.sort_blocks = sort_blocks;
+  options.stop = current_stop;
   return options;
 }

@@ -1,6 +1,6 @@
 // The bindings of the server: a plain search request in, all bytes of its answer out, counted, timed and logged.
 //
-// The law: what it does for a request is what the server's application does for it (server/app.py, server/routes.py);
+// The law: what it does for a request is what the server's application does for it (server/app/);
 // where it cannot, it does nothing and says so. It runs on the event loop and keeps Python's lock: only questions that
 // are known to be short are answered here, and passing the lock to and fro would take longer than they do.
 #include "find.hpp"
@@ -270,6 +270,18 @@ private:
   std::string content_, answer_; // kept, so that their memory is
 };
 
+// Ends the native work of whoever has entered it. Set from any thread, at any time, once.
+class Stop {
+public:
+  void set() noexcept { flag_.store(true, std::memory_order_relaxed); }
+  void enter() noexcept { before_ = std::exchange(current_stop, &flag_); }
+  void leave() noexcept { current_stop = before_; }
+
+private:
+  StopFlag flag_{false};
+  const StopFlag* before_ = nullptr;
+};
+
 // Reads a byte of every page, so that those who follow need not wait for the disk or the system.
 std::uint64_t touch(const In<std::uint8_t>& bytes) {
   constexpr std::size_t page = 4096;
@@ -306,6 +318,14 @@ nb::bytes rows_json(const Labels& labels, const Scores& scores, const In<std::in
 } // namespace
 
 void bind_serving(nb::module_& m) {
+  nb::exception<Stopped>(m, "Stopped");
+  nb::class_<Stop>(m, "Stop", "Ends native work: `with stop:` searches on one thread, `stop.set()` on another.")
+      .def(nb::init<>())
+      .def("set", &Stop::set, "Ends what runs, and what is begun, inside `with`: it raises Stopped.")
+      .def("__enter__", &Stop::enter)
+      .def(
+          "__exit__", [](Stop& self, nb::handle, nb::handle, nb::handle) { self.leave(); }, nb::arg("kind").none(),
+          nb::arg("error").none(), nb::arg("traceback").none());
   m.def("touch", &touch, nb::arg("bytes"), "Reads a byte of every page; what they add up to.");
   m.def("rows_json", &rows_json, nb::arg("labels"), nb::arg("scores"), nb::arg("known"), nb::arg("captions"),
         nb::arg("least"), "Hits and known terms of each query as JSON objects.");

@@ -16,7 +16,7 @@ import pytest
 for needed in ("uvicorn", "uvloop", "httptools", "orjson"):
     pytest.importorskip(needed)
 
-from support.models import large_model  # noqa: E402
+from support.models import large_model, large_queries, small_model, small_queries  # noqa: E402
 from support.serving import Running  # noqa: E402
 
 from beamwood import _core  # noqa: E402
@@ -79,7 +79,7 @@ async def ended(leave: bool) -> tuple[BaseException, int]:
     while not asked[0]:
         await asyncio.sleep(0.001)
     if leave:
-        scope[JOB].abandon()
+        scope[JOB].abandon(Gone())
     found = (await asyncio.gather(waiting, return_exceptions=True))[0]
     await asyncio.to_thread(stopped.wait, 20)
     queue.close()
@@ -98,6 +98,63 @@ def test_a_question_ends_when_its_client_has_left() -> None:
     error, asked = asyncio.run(ended(leave=True))
     assert isinstance(error, Gone)
     assert asked < 150
+
+
+def test_native_code_that_runs_ends_at_the_time_limit() -> None:
+    model, X = large_model(), large_queries(100_000)  # minutes of work, in one call
+
+    async def ask() -> BaseException:
+        options = ServeOptions(models={"m": Path("m.bw")}, timeout_ms=200.0)
+        queue = AdmissionQueue(options, ServerMetrics(["m"], 1).row(0), asyncio.get_running_loop())
+        begun = threading.Event()
+
+        def work(_: Callable[[], None]) -> Any:
+            begun.set()
+            return model.topk(X, 1000, 1000)
+
+        found = (await asyncio.gather(queue.ask(work, "kind", 1e6), return_exceptions=True))[0]
+        assert begun.is_set()
+        assert (await queue.ask(lambda _: 7, "another kind", 1e6)).answer == 7  # the one thread is free
+        queue.close()
+        assert queue.is_closed
+        return found
+
+    error = asyncio.run(ask())
+    assert isinstance(error, Refusal)
+    assert (error.status, error.code) == (503, "too-late")
+
+
+def test_all_work_of_a_request_has_one_time_limit() -> None:
+    async def ask() -> BaseException:
+        options = ServeOptions(models={"m": Path("m.bw")}, timeout_ms=300.0)
+        queue = AdmissionQueue(options, ServerMetrics(["m"], 1).row(0), asyncio.get_running_loop())
+        scope: dict[str, Any] = {}
+        for _ in range(1000):  # each of them short enough
+            try:
+                await queue.ask(lambda _: time.sleep(0.01), "kind", 1e6, scope)
+            except Refusal as error:
+                queue.close()
+                return error
+        raise AssertionError("it had as much time as it asked for")
+
+    assert getattr(asyncio.run(ask()), "code", None) == "too-late"
+
+
+@pytest.mark.parametrize("layout", ["cascade", "chunk", "column"])
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_stop_ends_searches_of_its_own_thread_only(layout: str, exact: bool) -> None:
+    model, X = small_model(activation="sigmoid").using(layout=layout), small_queries()
+    stop = _core.Stop()
+    stop.set()
+    with stop, pytest.raises(_core.Stopped):
+        model.topk(X, exact=exact)
+    with stop:
+        found = []
+        other = threading.Thread(target=lambda: found.append(model.topk(X, exact=exact)))
+        other.start()
+        other.join()
+    assert len(found) == 1
+    assert len(model.topk(X, exact=exact)[0]) == X.shape[0]
 
 
 def test_long_texts_and_many_hits_are_more_work() -> None:

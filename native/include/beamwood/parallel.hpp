@@ -56,6 +56,17 @@ struct Interrupted : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
+// Thrown out of a call whose answer nobody waits for any more: its time is up, or whoever asked has left.
+struct Stopped : std::exception {
+  const char* what() const noexcept override { return "stopped"; }
+};
+
+// A flag that one thread sets to end the work of another, and that long work looks at between its steps.
+using StopFlag = std::atomic<bool>;
+inline void check_stop(const StopFlag* flag) {
+  if (flag && flag->load(std::memory_order_relaxed)) throw Stopped{};
+}
+
 // How a call may use the machine: the number of workers, and a function that only the calling thread calls, after each
 // of its tasks and while it waits: true when somebody asked to stop.
 struct Workers {

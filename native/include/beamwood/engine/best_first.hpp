@@ -20,6 +20,7 @@ public:
     forest_ = &forest;
     waiting_.assign(1, {key_of(forest.activation.root_score(), 0), 0, Opener::kUnknown, kNotFound});
     while (!waiting_.empty()) {
+      scorer.check_stop();
       std::pop_heap(waiting_.begin(), waiting_.end());
       Waiting node = waiting_.back();
       waiting_.pop_back();

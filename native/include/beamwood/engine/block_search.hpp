@@ -121,6 +121,7 @@ private:
     }
     const bool rounds = !states.empty() && states[0].beam.narrows(forest_->trees.size() == 1);
     for (std::size_t nodes = rounds ? 1 : ~std::size_t{0} / 2;; nodes *= 2) {
+      check_stop(options_->stop);
       if (!list_open(layer, states, nodes)) return false;
       if (open_.empty()) break;
       const Matcher matcher = options_->choose ? chosen(t, l, queries) : options_->matcher;

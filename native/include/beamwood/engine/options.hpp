@@ -4,6 +4,7 @@
 
 #include "beamwood/engine/score.hpp"
 #include "beamwood/match/match.hpp"
+#include "beamwood/parallel.hpp"
 
 namespace beamwood {
 
@@ -15,6 +16,7 @@ struct SearchOptions {
   bool sort_blocks = true;               // Algorithm 3's sort; off only to measure what it brings
   bool bound = true;                     // the exact bound; off only to measure what it brings
   std::uint64_t dense_bytes = 64u << 20; // what `auto` may spend on dense lookups
+  const StopFlag* stop = nullptr;        // looked at between queries, layers and nodes: `Stopped` ends the search
 };
 
 } // namespace beamwood

@@ -16,6 +16,7 @@
 #include "beamwood/engine/order.hpp"
 #include "beamwood/engine/score.hpp"
 #include "beamwood/layout/forest.hpp"
+#include "beamwood/parallel.hpp"
 
 namespace beamwood {
 
@@ -43,9 +44,13 @@ inline Child child_at(const Forest& forest, const TreeLayer& layer, bool last, s
 
 class Scorer {
 public:
-  void start(const Forest& forest, const Kernels& kernels, const Filter* filter = nullptr) noexcept {
-    forest_ = &forest, kernels_ = &kernels, filter_ = filter;
+  void start(const Forest& forest, const Kernels& kernels, const Filter* filter = nullptr,
+             const StopFlag* stop = nullptr) noexcept {
+    forest_ = &forest, kernels_ = &kernels, filter_ = filter, stop_ = stop;
   }
+
+  // What a frontier asks between its steps.
+  void check_stop() const { beamwood::check_stop(stop_); }
 
   bool has_labels(std::size_t tree, std::size_t l) const noexcept {
     return !forest_->trees[tree].layers[l].shape.label.empty();
@@ -155,6 +160,7 @@ private:
   const Forest* forest_ = nullptr;
   const Kernels* kernels_ = nullptr;
   const Filter* filter_ = nullptr;
+  const StopFlag* stop_ = nullptr;
   std::vector<float> scores_, few_;
   std::vector<std::uint32_t> child_; // whose sums are in few_
   std::uint32_t few_count_ = 0;

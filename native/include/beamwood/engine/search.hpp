@@ -59,7 +59,8 @@ private:
   void begin(const Forest& forest, const Query& query, const SearchOptions& options, const Filter* filter) {
     forest_ = &forest, query_ = &query, options_ = &options, filter_ = filter;
     kernels_ = kernels_for(options.isa);
-    scorer_.start(forest, *kernels_, filter);
+    scorer_.start(forest, *kernels_, filter, options.stop);
+    scorer_.check_stop();
     if (openers_.size() < forest.trees.size()) openers_.resize(forest.trees.size());
   }
 
@@ -89,6 +90,7 @@ private:
 
   bool settle() {
     return several_.settle(scorer_, [this](const Met& met, Children& children) {
+      scorer_.check_stop();
       Opener& opener = openers_[met.tree];
       std::uint32_t number;
       if (!opener.find(met.layer, met.node, Opener::kUnknown, number)) return false;

@@ -27,6 +27,7 @@ public:
     for (auto& layer : waiting_) layer.clear();
     beam_.assign(1, {key_of(forest.activation.root_score(), 0), Opener::kUnknown});
     for (std::size_t l = 0; l < layers_; ++l) {
+      scorer.check_stop();
       if (!open_beam(l, opener, scorer, sink)) return false;
       take_beam(waiting_[l], beam);
     }
@@ -71,6 +72,7 @@ private:
 
   template <class Opener, class Sink> bool go_on(std::uint32_t k, Opener& opener, Scorer& scorer, Sink& sink) {
     for (std::size_t l = layers_; l > 0 && sink.reached() < k;) {
+      scorer.check_stop();
       auto& waiting = waiting_[l - 1];
       if (waiting.empty()) {
         --l;

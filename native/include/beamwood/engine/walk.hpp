@@ -56,6 +56,7 @@ private:
   template <class Opener, class Sink>
   bool open_layers(std::size_t from, std::size_t to, Opener& opener, Scorer& scorer, Sink& sink) {
     for (std::size_t l = from; l < to; ++l) {
+      scorer.check_stop();
       if (!beam_.enter(l) || !open_layer(l, opener, scorer, sink)) return false;
       beam_.leave();
     }

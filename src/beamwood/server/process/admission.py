@@ -6,7 +6,8 @@ One question may always wait behind one that runs: short queues keep engines bus
 
 A question that is known to take less time than handing it over does (`Costs.short`) is answered where it is. What it is
 expected to take is its units of work (`Costs.units`: queries, bytes of text, hits) by what such units have been taking.
-A question that runs ends at its time limit, or when its client goes away.
+A question that runs ends at its time limit, or when its client goes away: whoever waits is told at once, and native
+code looks between its steps whether to go on (`_core.Stop`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from beamwood.server.app.replies import Gone, Refusal
 from beamwood.server.options import ServeOptions
 
 JOB = "beamwood.job"  # where a request's scope holds its job
+_DEADLINE = "beamwood.deadline"  # and when its time is up: all work that a request asks for has one limit
 _MOST_UNREAD = 64 << 20  # bytes of answers that wait for their readers: beyond that no one is let in
 _SECONDS_TO_CLOSE = 5.0
 
@@ -41,6 +43,11 @@ Check = Callable[[], None]
 Work = Callable[[Check], Any]
 
 
+def _too_late() -> Refusal:
+    message = "The answer was not found within the time limit. Ask for less at once, or later."
+    return Refusal(503, "too-late", message, retry_after=1)
+
+
 def _go_on() -> None:
     """What short work is told when it asks whether to go on."""
 
@@ -48,30 +55,29 @@ def _go_on() -> None:
 class Job:
     """One question on its way: what to call for its answer, and its estimated cost when it was let in."""
 
-    __slots__ = ("admitted", "cost", "deadline", "future", "gone", "kind", "result", "units", "work")
+    __slots__ = ("admitted", "cost", "future", "gone", "kind", "result", "stop", "units", "work")
 
-    def __init__(
-        self, work: Work, kind: int, units: float, cost: float, seconds: float, future: asyncio.Future[Done]
-    ) -> None:
+    def __init__(self, work: Work, kind: int, units: float, cost: float, future: asyncio.Future[Done]) -> None:
         self.work, self.kind, self.units, self.cost, self.future = work, kind, units, cost, future
         self.admitted = time.perf_counter_ns()
-        self.deadline = self.admitted + int(seconds * 1e9)
-        self.gone = False
+        self.gone, self.stop = False, _core.Stop()
         self.result: Done | BaseException | None = None
 
     def check(self) -> None:
-        """Ends work whose time is up, or that no one waits for any more. Long work asks this again and again."""
+        """Ends work that no one waits for any more. Long work in Python asks this again and again."""
         if self.gone:
             raise Gone
-        if time.perf_counter_ns() > self.deadline:
-            message = "The answer was not found within the time limit. Ask for less at once, or later."
-            raise Refusal(503, "too-late", message, retry_after=1)
 
-    def abandon(self) -> None:
-        """No one waits for it any more. On the event loop."""
+    def let_go(self) -> None:
+        """Ends the work, in Python and in native code: its answer is not needed."""
         self.gone = True
+        self.stop.set()
+
+    def abandon(self, why: Exception) -> None:
+        """Tells whoever waits that there will be no answer. On the event loop."""
+        self.let_go()
         if not self.future.done():
-            self.future.set_exception(Gone())
+            self.future.set_exception(why)
 
 
 class AdmissionQueue:
@@ -111,17 +117,19 @@ class AdmissionQueue:
         self.check_room()
         number = self.number_of(kind)
         cost = self.costs.of(number) * units
-        job = Job(work, number, units, cost, self._seconds, self._loop.create_future())
+        scope = {} if scope is None else scope
+        deadline = scope.setdefault(_DEADLINE, self._loop.time() + self._seconds)
+        job = scope[JOB] = Job(work, number, units, cost, self._loop.create_future())
         self._inside.add(job)
         self._owed += cost
         self._count()
         self._todo.put(job)
-        if scope is not None:
-            scope[JOB] = job
+        alarm = self._loop.call_at(deadline, job.abandon, _too_late())
         try:
             return await job.future
         finally:
-            job.gone = True  # also when the request was cancelled
+            alarm.cancel()
+            job.let_go()  # also when the request was cancelled
 
     def check_room(self) -> None:
         """Raises a Refusal when there is no room for any question: also before one is read, which may take long."""
@@ -152,7 +160,7 @@ class AdmissionQueue:
     def close(self) -> None:
         """Ends the threads: what runs is told to stop, and they let go of all models, before Python itself ends."""
         for job in self._inside:
-            job.gone = True
+            job.let_go()
         for _ in self._threads:
             self._todo.put(None)
         for thread in self._threads:
@@ -170,7 +178,10 @@ class AdmissionQueue:
             waited = begun - job.admitted
             try:
                 job.check()
-                job.result = Done(job.work(job.check), waited, time.perf_counter_ns() - begun)
+                with job.stop:
+                    job.result = Done(job.work(job.check), waited, time.perf_counter_ns() - begun)
+            except _core.Stopped:
+                job.result = Gone()
             except BaseException as error:
                 job.result = error.with_traceback(None)
             self._done.append(job)

@@ -21,7 +21,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from beamwood.server.app.dispatch import App
-from beamwood.server.app.replies import Refusal
+from beamwood.server.app.replies import Gone, Refusal
 from beamwood.server.process.admission import JOB
 from beamwood.server.process.direct import is_direct
 
@@ -80,7 +80,7 @@ class Connection(HttpToolsProtocol):
             self._running.disconnected = True
             self._running.message_event.set()
             if (job := self._running.scope.get(JOB)) is not None:
-                job.abandon()
+                job.abandon(Gone())
         super().connection_lost(exc)
         self.app.row.set("connections", len(self.connections))
 
