@@ -1,9 +1,9 @@
 """Subjects in; our engine beside libpecos on the same weights out: online, as Python calls it, batch, memory.
 
 Both sides must agree to 1e-5 before anything is timed. Then in turns, each after one that does not count, beam 10,
-k 10, median of the rounds, in microseconds a query. "engine" is the time inside the native call: what ours reports, and
-libpecos' C function with arguments and results prepared beforehand. Ours answers from huge pages, and for comparison
-from a mapped file and by the paper's eight variants (without the bound, as the paper has them).
+k 10, median of the rounds, in microseconds per query. "engine" is the time inside the native call: what ours reports,
+and libpecos' C function with arguments and results prepared beforehand. Ours answers from huge pages, and for
+comparison from a mapped file and by the paper's eight variants (without the bound, as the paper has them).
 
     python bench/against_pecos.py debian-search yso-en winapi-seealso generated-4k generated-150k --data DATA
     python bench/against_pecos.py generated-4k:8 generated-4k:2
@@ -90,7 +90,7 @@ def door_time(model: Any, rows: list[Any], repeats: int = 9) -> float:
 
 
 def wall_time(call: Callable[[], object], queries: int) -> float:
-    """Microseconds a query of one call on several threads, in time that passes."""
+    """Microseconds per query of one call on several threads, in time that passes."""
     started = time.perf_counter_ns()
     call()
     return (time.perf_counter_ns() - started) / 1e3 / queries
@@ -186,10 +186,10 @@ def ratios(found: dict[str, Any]) -> dict[str, float]:
 def print_subject(one: Subject, found: dict[str, Any]) -> None:
     info = found["info"]
     print(f"## {one.name}, {one.weights} weights, B={one.branching}, {info['nonzeros']:,} non-zeros, ", end="")
-    print(f"{info['labels']:,} labels, {found['nnz']:.1f} non-zeros a query\n")
+    print(f"{info['labels']:,} labels, {found['nnz']:.1f} non-zeros per query\n")
     agreement = "; ".join(f"{what} {share:.3%}" for what, share in found["agreement"].items())
     print(f"scores agree to {TOLERANCE:g}: {agreement}")
-    print("a query: " + ", ".join(f"{amount:,.1f} {what}" for what, amount in found["work"].items()) + " touched\n")
+    print("per query: " + ", ".join(f"{amount:,.1f} {what}" for what, amount in found["work"].items()) + " touched\n")
     parts = ("engine", "python", "batch", "batch, 2 threads")
     names = dict.fromkeys(name for part in parts for name in found[part])
     rows: list[list[Any]] = []
@@ -198,7 +198,7 @@ def print_subject(one: Subject, found: dict[str, Any]) -> None:
         space = found["memory"].get(name)
         shown = "" if space is None else f"{space / 2**20:,.1f} MiB, {space / info['nonzeros']:.1f}"
         rows.append([name, *cells, shown])
-    print_table(["µs a query", *parts, "resident, bytes a non-zero"], rows)
+    print_table(["µs per query", *parts, "resident, bytes per non-zero"], rows)
 
 
 ASKED = {
@@ -239,13 +239,13 @@ def main() -> None:
         settings = {**vars(given), "beam": BEAM, "k": K, "libpecos": pecos.versions()}
     print_header("Against libpecos", settings)
     results = {}
-    for wanted in given.names:
-        name, _, branching = wanted.partition(":")
+    for words in given.names:
+        name, _, branching = words.partition(":")
         weights = "generated" if given.generated else "trained"
         one = subject(name, int(branching or 32), given.data, weights)
         one.prepare()
-        results[wanted] = run_subject(one, given)
-        print_subject(one, results[wanted])
+        results[words] = run_subject(one, given)
+        print_subject(one, results[words])
         save_json(given.json, {"settings": settings, "results": results})
     print_summary(results)
 

@@ -44,7 +44,7 @@ def main() -> None:
         "P@1 lost",
         "MB of weights",
         "bytes a weight",
-        "µs a query",
+        "µs per query",
         "in a batch",
     )
     print_table(heads, [row for name, rows in found.items() for row in table(name, rows)])
@@ -97,7 +97,7 @@ def described(model: bw.Model, X: Any, Y: Any) -> dict[str, Any]:
 
 
 def timed(kinds: dict[str, bw.Model], X: Any) -> dict[str, dict[str, float]]:
-    """Microseconds a query inside the core, in turns: one by one, and all in one call."""
+    """Microseconds per query inside the core, in turns: one by one, and all in one call."""
     rows = [X[i] for i in range(X.shape[0])]
     runs = {}
     for kind, model in kinds.items():

@@ -11,7 +11,7 @@ scratch. Queries have 5 to 20 words of a label each; every round asks all of the
 
 cold     the file's pages were dropped from memory before; one query at a time, in passing time
 warm     the file's pages are in memory and mapped; one query at a time, or all in one call; processor time
-lines    cache lines touched a query: for r rows of b bytes together, r + (b - 4r) / 64 (records lie at any word), and
+lines    cache lines touched per query: for r rows of b bytes together, r + (b - 4r) / 64 (records lie at any word), and
          three for each opened node (its place, its children, its scale)
 """
 
@@ -32,18 +32,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+from support.made_again import ACTIVATION, check
 from support.vast import BITS, Vast
 
 import beamwood as bw
-from beamwood import _core, stream
+from beamwood import stream
 from beamwood.bench.timing import print_header, print_table, save_json
-from beamwood.storage.activations import Activation
 
 Array = npt.NDArray[Any]
 
-ACTIVATION = "hinge-3"
-PAPER = (  # milliseconds a query, batch, one thread, on the paper's own 100-million-label model: mean, p95, p99
+PAPER = (  # milliseconds per query, batch, one thread, on the paper's own 100-million-label model: mean, p95, p99
     ("paper, binary search MSCM", (0.88, 1.20, 1.42), (1.63, 2.23, 2.63)),
     ("paper, hash MSCM", (0.96, None, None), (1.80, None, None)),
     ("paper, without MSCM", (7.28, None, None), (14.32, None, None)),
@@ -56,7 +54,7 @@ CHECKED = 12
 
 @dataclass(frozen=True)
 class Latency:
-    """Milliseconds a query."""
+    """Milliseconds per query."""
 
     mean: float
     p95: float
@@ -248,7 +246,7 @@ def latencies(model: bw.Model, X: Any, cold_ones: dict[int, Latency]) -> dict[st
         found[f"batch, beam {beam}"] = batch(model, X, beam)
         found[f"cold, online, beam {beam}"] = cold_ones[beam]
     heads = (
-        "milliseconds a query, one thread",
+        "milliseconds per query, one thread",
         *(f"b={b} {what}" for b in (10, 20) for what in ("mean", "p95", "p99")),
     )
     kinds = ("online, inside the core", "online, called from Python", "batch", "cold, online")
@@ -265,7 +263,7 @@ def shown(value: float | None) -> str:
 
 
 def lines_touched(model: bw.Model, X: Any, beam: int) -> float:
-    """Cache lines a query, from what the engine counted."""
+    """Cache lines per query, from what the engine counted."""
     stats = model.topk(X, 10, beam, stats=True)[2]
     return float(stats.rows + (stats.bytes - 4 * stats.rows) / 64 + 3 * stats.blocks) / X.shape[0]
 
@@ -283,7 +281,7 @@ def growth(args: argparse.Namespace, folder: Path, largest: bw.Model) -> list[di
         found.append({"labels": labels, **vars(core), "lines": lines_touched(model, X, 10)})
     first = found[0]
     print_table(
-        ("labels", "mean µs", "p95 µs", "p99 µs", "lines a query", "mean, times the first", "lines, times the first"),
+        ("labels", "mean µs", "p95 µs", "p99 µs", "lines per query", "mean, times the first", "lines, times the first"),
         [
             (
                 f"{one['labels']:,}",
@@ -322,7 +320,7 @@ def variants(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
                 sys.exit(f"{name} gives other answers; nothing is timed")
             core, _ = online(model, [X[i] for i in range(X.shape[0])], beam)
             found[f"{name}, beam {beam}"] = {"online": core, "batch": batch(model, X, beam)}
-    heads = (f"milliseconds a query, {labels:,} labels", "b=10 online", "p99", "batch", "b=20 online", "p99", "batch")
+    heads = (f"milliseconds per query, {labels:,} labels", "b=10 online", "p99", "batch", "b=20 online", "p99", "batch")
     print_table(
         heads,
         [
@@ -335,75 +333,6 @@ def variants(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 def of_variant(times: dict[str, Latency]) -> tuple[float, float, float]:
     return times["online"].mean, times["online"].p99, times["batch"].mean
-
-
-# --- the check: a beam search of its own, over weights that are made again from scratch -----------------------------
-
-
-def check(vast: Vast, model: bw.Model, X: Any, weights: str) -> None:
-    """Answers must be those of the search below, bit for bit."""
-    again = Again(vast, weights)
-    for beam in (10, 20) if vast.labels <= 10**7 else (10,):
-        labels, scores = model.topk(X, 10, beam)
-        for i in range(X.shape[0]):
-            expected = again.search(X[i], 10, beam)
-            if labels[i].tolist() != [label for label, _ in expected] or not np.array_equal(
-                scores[i], np.array([score for _, score in expected], np.float32)
-            ):
-                sys.exit(f"query {i}, beam {beam}: {labels[i]}, {scores[i]}, expected {expected}")
-    print(f"{X.shape[0]} queries checked against weights made again from scratch: the same labels and bits\n")
-
-
-class Again:
-    """Plain beam search over columns that are generated when they are asked for."""
-
-    def __init__(self, vast: Vast, weights: str) -> None:
-        self.vast, self.weights = vast, weights
-        self.activation = Activation.parse(ACTIVATION, None)
-        self.kept: dict[tuple[int, int], Any] = {}
-
-    def search(self, row: Any, k: int, beam: int) -> list[tuple[int, float]]:
-        """The best k labels and their scores."""
-        found = [(0, np.float32(1))]
-        last = len(self.vast.nodes) - 1
-        for layer in range(last + 1):
-            children: list[tuple[int, float]] = []
-            for parent, score in found:
-                first, sums = self.sums(layer, parent, row)
-                activated = np.empty(len(sums), np.float32)
-                _core.activate(self.activation.kind_number, self.activation.power, sums, activated)
-                children += [(first + i, float(score * value)) for i, value in enumerate(activated)]
-            children.sort(key=lambda pair: (-pair[1], pair[0]))
-            found = [(node, np.float32(score)) for node, score in children[: beam if layer < last else k]]
-        return [(node, float(score)) for node, score in found]
-
-    def sums(self, layer: int, parent: int, row: Any) -> tuple[int, Array]:
-        """The first child of a node, and the sums of all its children: float32, by rising feature."""
-        first, end = (int(self.vast.child_starts[layer][p]) for p in (parent, parent + 1))
-        if (layer, parent) not in self.kept:
-            start, feature, weight = self.vast.columns(layer, first, end)
-            columns = sp.csc_array((self.decoded(weight), feature, start), shape=(self.vast.features, end - first))
-            if layer > 1:
-                return first, self.added(columns.tocsr()[row.indices], row)
-            self.kept[layer, parent] = columns.tocsr()
-        return first, self.added(self.kept[layer, parent][row.indices], row)
-
-    @staticmethod
-    def added(rows: Any, row: Any) -> Array:
-        sums = np.zeros(rows.shape[1], np.float32)
-        for j, value in enumerate(row.data):
-            at = slice(rows.indptr[j], rows.indptr[j + 1])
-            sums[rows.indices[at]] += value * rows.data[at]
-        return sums
-
-    def decoded(self, weight: Array) -> Array:
-        """What the weights of a chunk are once they are stored."""
-        if self.weights == "f32":
-            return weight
-        if self.weights == "f16":
-            return weight.astype(np.float16).astype(np.float32)
-        scale = np.abs(weight).max() / np.float32(127)
-        return np.clip(np.rint(weight / scale), -127, 127).astype(np.float32) * scale
 
 
 def plot(points: list[dict[str, Any]], path: Path) -> None:
@@ -431,7 +360,7 @@ def plot(points: list[dict[str, Any]], path: Path) -> None:
         axes.set_ylim(bottom=0)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
-    figure.suptitle("One thread, beam 10, 5 to 20 words a query, memory-mapped, 8-bit weights")
+    figure.suptitle("One thread, beam 10, 5 to 20 words per query, memory-mapped, 8-bit weights")
     for ending in (".png", ".svg"):
         figure.savefig(path.with_suffix(ending), dpi=150)
         print(f"written to {path.with_suffix(ending)}", file=sys.stderr)

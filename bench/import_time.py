@@ -62,7 +62,7 @@ def main() -> int:
         ],
     )
     ratio = found["import beamwood"][1] / base[1]
-    print(f"import beamwood takes {ratio:.2f} times as long as import scipy.sparse; at most {given.most:g} is wanted")
+    print(f"import beamwood takes {ratio:.2f} times as long as import scipy.sparse; at most {given.most:g} is expected")
     return int(ratio > given.most)
 
 

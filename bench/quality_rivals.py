@@ -206,8 +206,8 @@ def bm25s(data: Data) -> Callable[[], Trained]:
         index.save(str(data.out / "model"))
 
         def rank(a: int, b: int) -> list[Any]:
-            wanted = bm25.tokenize(queries[a:b], stopwords="en", show_progress=False, return_ids=False)
-            labels, scores = index.retrieve(wanted, k=DEPTH, show_progress=False, n_threads=1)
+            tokens = bm25.tokenize(queries[a:b], stopwords="en", show_progress=False, return_ids=False)
+            labels, scores = index.retrieve(tokens, k=DEPTH, show_progress=False, n_threads=1)
             return [[*zip(x, s)] for x, s in zip(labels.tolist(), scores.tolist())]  # noqa: B905
 
         return Trained(rank, data.out / "model", min(5000, len(queries)))

@@ -67,12 +67,12 @@ def repeated(run: Callable[[], object], times: int) -> Callable[[], object]:
 
 def assert_agreement(ours: FittedText, theirs: object, texts: list[str]) -> None:
     """Exact vocabulary and columns, values to 1e-6."""
-    rows, wanted = ours.transform(texts), theirs.transform(texts)  # type: ignore[attr-defined]
-    wanted.sort_indices()
+    rows, expected = ours.transform(texts), theirs.transform(texts)  # type: ignore[attr-defined]
+    expected.sort_indices()
     assert ours.vocabulary() == list(theirs.get_feature_names_out())  # type: ignore[attr-defined]
-    assert np.array_equal(rows.indices, wanted.indices)
-    assert np.array_equal(rows.indptr, wanted.indptr)
-    np.testing.assert_allclose(rows.data, wanted.data, atol=1e-6)
+    assert np.array_equal(rows.indices, expected.indices)
+    assert np.array_equal(rows.indptr, expected.indptr)
+    np.testing.assert_allclose(rows.data, expected.data, atol=1e-6)
 
 
 def vectorizer_section(texts: list[str], rounds: int) -> None:
@@ -111,7 +111,7 @@ def vectorizer_section(texts: list[str], rounds: int) -> None:
 
 
 def sklearn_vectorizer(fitted: FittedText) -> Any:
-    """A TfidfVectorizer that does what the model's text features do; one block of words is wanted."""
+    """A TfidfVectorizer that does what the model's text features do; one block of words is expected."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     (block,) = fitted.blocks
@@ -156,7 +156,7 @@ def search_section(model: bw.Model, texts: list[str], rounds: int) -> None:
     both = taken["scikit-learn transform"] + taken["libpecos predict"]
     print(f"search: {len(queries):,} queries of {WORDS_A_QUERY} words, {model.n_labels:,} labels, beam {BEAM}, k {K}")
     print(f"{machine()}, median of {rounds} rounds in turns; {agree:.1%} of the rankings are the same\n")
-    print_table(["step", "µs a query"], [*taken.items(), ("the rivals' two steps", both)])
+    print_table(["step", "µs per query"], [*taken.items(), ("the rivals' two steps", both)])
     print(f"beyond the engine: {taken['model.search(text)'] - taken['engine alone']:.1f} µs")
     print(f"against the rivals' two steps: {both / taken['model.search(text)']:.1f} x")
 

@@ -1,4 +1,4 @@
-"""Layers in, their shape out: non-zeros a column, rows a chunk, rows over non-zeros, bytes a non-zero.
+"""Layers in, their shape out: non-zeros a column, rows a chunk, rows over non-zeros, bytes per non-zero.
 
 python bench/shape.py generated-4k    # generated, beside what libpecos trained on the same data
 """
@@ -46,7 +46,7 @@ def chunk_rows(layer: Layer) -> Any:
 
 
 def shapes(layers: list[Layer]) -> list[dict[str, float]]:
-    """The shape of every layer, then of the whole model with libpecos' bytes a non-zero."""
+    """The shape of every layer, then of the whole model with libpecos' bytes per non-zero."""
     found, above = [], None
     for layer in layers:
         found.append(layer_shape(layer, above))
@@ -66,7 +66,7 @@ def print_shapes(title: str, layers: list[Layer]) -> None:
     print(f"{title}\n")
     found = shapes(layers)
     heads = list(found[0])
-    names = [*(f"layer {i}" for i in range(len(layers))), f"all, {found[-1]['bytes']:.1f} bytes a non-zero"]
+    names = [*(f"layer {i}" for i in range(len(layers))), f"all, {found[-1]['bytes']:.1f} bytes per non-zero"]
     cells = ([name, *(shape.get(head, "") for head in heads)] for name, shape in zip(names, found, strict=True))
     print_table(["", *heads], cells)
 

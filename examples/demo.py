@@ -96,7 +96,7 @@ def speed(model: bw.Model, data: datasets.Dataset) -> None:
     X = model.text.transform(data.test_texts[:QUERIES_TIMED])
     times = time_variants(model, X, rounds=3)
     console.print(f"All variants of the engine give the same bits for {X.shape[0]:,} queries.")
-    console.print("\nMicroseconds a query (one thread, beam 10, k 10)", variants_table(times), sep="\n")
+    console.print("\nMicroseconds per query (one thread, beam 10, k 10)", variants_table(times), sep="\n")
     print(LEGEND)
 
 

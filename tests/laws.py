@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from support.strategies import Case, bw_labels
 
 import beamwood as bw
-from beamwood import _core, reference
-from beamwood.engine import ISAS, LAYOUTS, MATCHERS
+from beamwood import reference
+from beamwood.engine import LAYOUTS, MATCHERS, isas_here
 
 Array = npt.NDArray[Any]
 Answer = tuple[Array, Array]
@@ -32,7 +32,7 @@ MATCHED = ("chunk", "column")  # layouts that find common features with a matche
 
 def isas() -> list[str]:
     """The instruction sets of this machine."""
-    return [isa for number, isa in enumerate(ISAS) if _core.isa_supported(number)]
+    return [isa for isa in isas_here() if isa != "auto"]
 
 
 def engines() -> list[Engine]:
@@ -107,7 +107,7 @@ def check_rows(model: bw.Model, X: Any, ask: tuple[int, int], expected: Answer, 
     for row in range(n):
         alone = (expected[0][row : row + 1], expected[1][row : row + 1])
         check_same(model.topk(X[row : row + 1], k, beam, 1 + row % 2), alone, *what, f"row {row} alone")
-    return 4 + n
+    return int(4 + n)
 
 
 def one_order(case: Case) -> None:

@@ -49,7 +49,8 @@ def score_again(explanation: bw.Explanation) -> np.float32:
         shown = form.leaf_scores(np.array([score], F))[0]
         assert bits(shown) == bits(tree.score)
         total = total + shown
-    return shown if explanation.number_of_trees == 1 else total / F(explanation.number_of_trees) + F(0)
+    mean: np.float32 = shown if explanation.number_of_trees == 1 else total / F(explanation.number_of_trees) + F(0)
+    return mean
 
 
 def check_case(case: Case) -> int:

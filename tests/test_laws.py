@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import laws
 import pytest
@@ -49,7 +50,8 @@ def test_same_bits_for_every_engine_on_random_models() -> None:
     """Seeds 0..n-1, two processes: a failure names its seed, `random_case(seed)` brings it back."""
     begin = time.monotonic()
     parts = [range(at, min(at + STEP, FIRST + MODELS)) for at in range(FIRST, FIRST + MODELS, STEP)]
-    compared, done, failures = 0, 0, []
+    compared, done = 0, 0
+    failures: list[Any] = []
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), get_context("spawn")) as pool:
         for future in as_completed([pool.submit(check_models, part) for part in parts]):
             count, bad = future.result()

@@ -126,7 +126,7 @@ def test_a_model_hands_out_copies_of_its_settings() -> None:
 
 def test_a_layer_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
-        two_layers()[0].parent = np.zeros(1)  # type: ignore[misc]
+        two_layers()[0].parent = np.zeros(1)
 
 
 def test_a_model_says_what_it_is() -> None:

@@ -107,7 +107,7 @@ def test_a_model_of_numbers_says_what_to_do_instead(model: bw.Model) -> None:
 
 def test_what_is_not_a_text_is_refused(model: bw.Model) -> None:
     with pytest.raises(bw.DataError, match="search_many"):
-        model.search(["socks", "hats"])  # type: ignore[arg-type]
+        model.search(["socks", "hats"])
     with pytest.raises(bw.SettingsError, match="k is 0"):
         model.search("socks", k=0)
 

@@ -44,10 +44,10 @@ def name_of(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", re.split(r"[\s\[<>=!;~]", requirement.strip(), maxsplit=1)[0]).lower()
 
 
-def resolved(wanted: list[str]) -> list[dict[str, Any]]:
+def resolved(asked: list[str]) -> list[dict[str, Any]]:
     """What pip would install for all of it together in an empty environment."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed", "--report", "-"]
-    ran = subprocess.run([*command, *wanted], stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT / "tools")
+    ran = subprocess.run([*command, *asked], stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT / "tools")
     return [entry["metadata"] for entry in json.loads(ran.stdout)["install"]]
 
 

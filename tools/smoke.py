@@ -37,10 +37,10 @@ def smoke() -> str:
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "shop.bw")
         loaded = bw.load(Path(folder) / "shop.bw", verify=True)
-        for text, (wanted, *_) in zip(TEXTS, LABELS, strict=True):
+        for text, (expected, *_) in zip(TEXTS, LABELS, strict=True):
             hits = loaded.search(text, k=3)
             assert hits == model.search(text, k=3), f"{text}: the loaded model answers differently"
-            assert hits[0].key == wanted, f"{text}: {hits}, wanted {wanted}"
+            assert hits[0].key == expected, f"{text}: {hits}, expected {expected}"
         del loaded
     heavy = {"matplotlib", "sklearn", "pandas", "torch"} & set(sys.modules)
     assert not heavy, f"beamwood imported {heavy}"

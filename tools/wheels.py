@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DIST, WORK, SMOKE = ROOT / "dist", ROOT / "build" / "wheels", ROOT / "tools" / "smoke.py"
 VERSIONS = [(3, minor) for minor in range(10, 15)]
 STABLE_ABI_FROM = (3, 12)
-WANTED = {"numpy", "scipy", "typer", "rich"}
+EXPECTED = {"numpy", "scipy", "typer", "rich"}
 DATA = "data/library-subjects/train.jsonl.gz"
 _PROBE = """
 import os, sys, sysconfig, venv, ensurepip
@@ -126,8 +126,8 @@ def tried(it: Interpreter, wheel: Path) -> None:
     python = environment(it.path, "try-{}.{}".format(*it.version))
     pip(python, "install", "--only-binary", ":all:", str(wheel))
     found = json.loads(run(python, str(SMOKE), "--requirements"))
-    if set(found["direct"]) != WANTED:
-        fail(f"{wheel.name} asks for {found['direct']}, wanted {sorted(WANTED)}")
+    if set(found["direct"]) != EXPECTED:
+        fail(f"{wheel.name} asks for {found['direct']}; expected {sorted(EXPECTED)}")
     if found["strangers"]:
         fail(f"installing {wheel.name} brought {found['strangers']}")
     answer = run(python, str(SMOKE), cwd=WORK).strip()

@@ -112,8 +112,8 @@ def main() -> None:
     parser.add_argument("--nice", type=int, default=0)
     given = parser.parse_args()
     os.nice(given.nice)
-    for wanted in given.names:
-        name, _, branching = wanted.partition(":")
+    for words in given.names:
+        name, _, branching = words.partition(":")
         subject(name, int(branching or 32), given.data).prepare(given.nice)
 
 

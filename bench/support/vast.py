@@ -146,12 +146,12 @@ class Vast:
         rng = np.random.default_rng(seed)
         label = rng.integers(0, self.labels, count)
         order = rng.random((count, len(SLOTS))).argsort(axis=1)
-        wanted = rng.integers(features[0], features[1] + 1, count)
+        lengths = rng.integers(features[0], features[1] + 1, count)
         word = self.words(label[:, None].astype(np.uint32), np.arange(len(SLOTS)))
         rows, cells, values = [], [], []
         for i in range(count):
             _, at = np.unique(word[i, order[i]], return_index=True)
-            chosen = np.sort(word[i, order[i]][np.sort(at)[: wanted[i]]])
+            chosen = np.sort(word[i, order[i]][np.sort(at)[: lengths[i]]])
             value = rng.uniform(0.5, 1.5, len(chosen))
             rows.append(len(chosen))
             cells.append(chosen)

@@ -36,7 +36,7 @@ template <class T> Made<T> give(std::vector<T>&& values) {
   return Made<T>(raw->data(), {raw->size()}, owner);
 }
 
-// What ends the native work of this thread, where something can: set while a `Stop` is entered (serving.cpp).
+// What ends the native work of this thread, where something can: set while a `Stop` is entered (server/long_work.cpp).
 inline thread_local const beamwood::StopFlag* current_stop = nullptr;
 
 // Workers whose caller asks Python for signals every 50 ms: the one way native code hears Ctrl-C. Call it with the GIL,
@@ -64,6 +64,7 @@ void bind_explain(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_serving(nb::module_& m);
+void bind_long_work(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_strings(nb::module_& m);
 void bind_clustering(nb::module_& m);

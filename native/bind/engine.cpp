@@ -1,10 +1,12 @@
 // The bindings of the engine: forests over arrays that Python owns, and search.
 #include "forest.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <tuple>
 
 using namespace beamwood;
@@ -63,7 +65,8 @@ void set_columns(PyForest& self, const U64& start, const U32& feature, const F32
   self.keep(start, feature, weight, index);
 }
 
-void set_cascade(PyForest& self, const U64& start, const U32& words, const U32& root, int kind, const F32& scale) {
+void set_cascade(PyForest& self, const U64& start, const U32& words, const U32& root, WeightKind kind,
+                 const F32& scale) {
   TreeLayer& layer = last_layer(self);
   const auto& layers = self.forest.trees.back().layers;
   const bool top = layers.size() == 1;
@@ -72,9 +75,9 @@ void set_cascade(PyForest& self, const U64& start, const U32& words, const U32& 
     if (layer.step >= kMostBundled) throw nb::value_error("too many layers without chunks of their own");
     return;
   }
-  const CascadeWeights cascade{view(start), view(words), view(root), static_cast<WeightKind>(kind), view(scale)};
+  const CascadeWeights cascade{view(start), view(words), view(root), kind, view(scale)};
   if (cascade.start.size() != layer.shape.child_start.size() || cascade.words.size() < kTailWords ||
-      (top && cascade.root.size() != self.forest.features) || kind < 0 || kind > 2 ||
+      (top && cascade.root.size() != self.forest.features) ||
       (cascade.kind == WeightKind::u8 && cascade.scale.size() != layer.shape.parents()))
     throw nb::value_error("the arrays of a layer's cascade do not fit each other");
   layer.cascade = cascade;
@@ -103,26 +106,25 @@ RowCheck check_rows(QueryBatch& batch, const AnyIndex& offsets, const AnyIndex& 
              : check_rows<std::int64_t>(batch, offsets, features, values, dimension);
 }
 
-using Choice = std::tuple<std::uint32_t, std::uint32_t, int, double, double, double, double>;
+using Choice = std::tuple<std::uint32_t, std::uint32_t, Matcher, double, double, double, double>;
 using Stats = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::vector<Choice>>;
 
 std::vector<Choice> choices_of(const Search& search) {
   std::vector<Choice> out;
   for (const LayerChoice& c : search.choices)
-    out.emplace_back(c.tree, c.layer, static_cast<int>(c.matcher), c.statistics.blocks, c.statistics.chunks,
-                     c.statistics.rows, c.statistics.query_nonzeros);
+    out.emplace_back(c.tree, c.layer, c.matcher, c.statistics.blocks, c.statistics.chunks, c.statistics.rows,
+                     c.statistics.query_nonzeros);
   return out;
 }
 
 // Fills labels and scores. The answer is a fault (0: none, 1 to 4: RowFaults of the queries, 5: a damaged model) or,
-// when statistics are wanted and there is no fault, those: made only then, for they cost more than a small query.
+// when statistics are asked for and there is no fault, those: made only then, for they cost more than a small query.
 nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
                 const nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& labels,
                 const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& scores, std::uint32_t beam,
-                unsigned threads, int matcher, int isa, bool bound, bool exact, bool sort_blocks, bool with_stats,
-                const Filter* filter) {
+                unsigned threads, const SearchOptions& engine, bool exact, bool with_stats, const Filter* filter) {
   check_fits(filter, self);
-  const SearchOptions options = options_of(labels.shape(1), beam, matcher, isa, bound, sort_blocks);
+  const SearchOptions options = asked_of(engine, labels.shape(1), beam);
   const Workers workers = python_workers(threads);
   int fault = 0;
   Stats stats;
@@ -157,18 +159,16 @@ void bind_forest(nb::module_& m) {
                        "A model as the engine sees it. Immutable once its layers are set.")
       .def(
           "__init__",
-          [](PyForest* self, std::uint32_t features, std::uint32_t labels, int activation, int power, int path,
-             int layout, float discount, bool unit_rows) {
+          [](PyForest* self, std::uint32_t features, std::uint32_t labels, const Activation& activation, Layout layout,
+             bool unit_rows) {
             new (self) PyForest;
             self->forest.features = features;
             self->forest.labels = labels;
-            self->forest.activation = {static_cast<ActivationKind>(activation), static_cast<std::uint8_t>(power),
-                                       static_cast<Path>(path), discount};
+            self->forest.activation = activation;
             self->forest.unit_rows = unit_rows;
-            self->forest.layout = static_cast<Layout>(layout);
+            self->forest.layout = layout;
           },
-          nb::arg("features"), nb::arg("labels"), nb::arg("activation"), nb::arg("power"), nb::arg("path"),
-          nb::arg("layout"), nb::arg("discount"), nb::arg("unit_rows"))
+          nb::arg("features"), nb::arg("labels"), nb::arg("activation"), nb::arg("layout"), nb::arg("unit_rows"))
       .def("add_layer", &add_layer, nb::arg("tree"), nb::arg("nodes"), nb::arg("child_start"), nb::arg("label"),
            nb::arg("bias"))
       .def("set_chunks", &set_chunks, nb::arg("row_start"), nb::arg("word_start"), nb::arg("feature"),
@@ -177,36 +177,83 @@ void bind_forest(nb::module_& m) {
            nb::arg("scale"))
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
-           nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"),
-           nb::arg("exact"), nb::arg("sort_blocks"), nb::arg("with_stats"), nb::arg("filter").none());
+           nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("engine"), nb::arg("exact"),
+           nb::arg("with_stats"), nb::arg("filter").none());
+}
+
+// Choices that Python makes by name. The names stand here and nowhere else.
+void bind_choices(nb::module_& m) {
+  nb::enum_<Matcher>(m, "Matcher")
+      .value("march", Matcher::march)
+      .value("binary", Matcher::binary)
+      .value("hash", Matcher::hash)
+      .value("dense", Matcher::dense);
+  nb::enum_<Layout>(m, "Layout")
+      .value("chunk", Layout::chunk)
+      .value("column", Layout::column)
+      .value("cascade", Layout::cascade);
+  nb::enum_<Isa>(m, "Isa").value("scalar", Isa::scalar).value("avx2", Isa::avx2).value("avx512", Isa::avx512);
+  nb::enum_<WeightKind>(m, "WeightKind", "As they are, as halves, as bytes with a scale for each chunk.")
+      .value("f32", WeightKind::f32)
+      .value("f16", WeightKind::f16)
+      .value("u8", WeightKind::u8);
+  nb::enum_<ActivationKind>(m, "ActivationKind")
+      .value("identity", ActivationKind::identity)
+      .value("sigmoid", ActivationKind::sigmoid)
+      .value("hinge", ActivationKind::hinge)
+      .value("log_sigmoid", ActivationKind::log_sigmoid)
+      .value("log_hinge", ActivationKind::log_hinge);
+  nb::enum_<Path>(m, "Path")
+      .value("last", Path::last)
+      .value("product", Path::product)
+      .value("sum", Path::sum)
+      .value("log_exp", Path::log_exp);
+  nb::class_<Activation>(m, "Activation", "How a sum becomes a score, and scores come together along a path.")
+      .def(
+          "__init__",
+          [](Activation* self, ActivationKind kind, std::uint8_t power, Path path, float discount) {
+            new (self) Activation{kind, power, path, discount};
+          },
+          nb::arg("kind"), nb::arg("power"), nb::arg("path"), nb::arg("discount"));
+  nb::class_<SearchOptions>(m, "SearchOptions", "An engine, as searches are given it. No matcher: it chooses.")
+      .def(
+          "__init__",
+          [](SearchOptions* self, std::optional<Matcher> matcher, Isa isa, bool bound, bool sort_blocks) {
+            if (!kernels_for(isa)) throw nb::value_error("this machine does not have the instruction set");
+            new (self) SearchOptions;
+            self->choose = !matcher;
+            if (matcher) self->matcher = *matcher;
+            self->isa = isa, self->bound = bound, self->sort_blocks = sort_blocks;
+          },
+          nb::arg("matcher").none(), nb::arg("isa"), nb::arg("bound"), nb::arg("sort_blocks") = true);
 }
 
 } // namespace
 
 void bind_engine(nb::module_& m) {
+  bind_choices(m);
   bind_forest(m);
   m.attr("DAMAGED") = kDamaged;
   m.attr("TAIL_WORDS") = kTailWords;
   m.attr("MAX_WIDTH") = kMaxWidth;
-  m.def("isa_supported", [](int isa) { return kernels_for(static_cast<Isa>(isa)) != nullptr; }, nb::arg("isa"));
-  m.def("best_isa", [] { return static_cast<int>(best_isa()); });
+  m.def("isa_supported", [](Isa isa) { return kernels_for(isa) != nullptr; }, nb::arg("isa"));
+  m.def("best_isa", &best_isa);
   m.def(
       "activate",
-      [](int kind, int power, const F32& z, const Out<float>& scores) {
+      [](const Activation& activation, const F32& z, const Out<float>& scores) {
         const FloatMode mode;
-        const Activation activation{static_cast<ActivationKind>(kind), static_cast<std::uint8_t>(power), Path::last,
-                                    1.0f};
         for (std::size_t i = 0; i < std::min(z.shape(0), scores.shape(0)); ++i)
           scores.data()[i] = activate(activation, z.data()[i]);
       },
-      nb::arg("kind"), nb::arg("power"), nb::arg("z"), nb::arg("scores"),
+      nb::arg("activation"), nb::arg("z"), nb::arg("scores"),
       "The activation of each z: the one scalar function that the kernels and the plain reference share.");
   m.def(
       "leaf_scores",
-      [](int path, const F32& scores, const Out<float>& shown) {
+      [](const Activation& activation, const F32& scores, const Out<float>& shown) {
         const FloatMode mode;
         for (std::size_t i = 0; i < std::min(scores.shape(0), shown.shape(0)); ++i)
-          shown.data()[i] = leaf_score(static_cast<Path>(path), scores.data()[i]);
+          shown.data()[i] = leaf_score(activation.path, scores.data()[i]);
       },
-      nb::arg("path"), nb::arg("scores"), nb::arg("shown"), "What an answer shows for the path score of each leaf.");
+      nb::arg("activation"), nb::arg("scores"), nb::arg("shown"),
+      "What an answer shows for the path score of each leaf.");
 }

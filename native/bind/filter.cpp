@@ -8,7 +8,7 @@ void bind_filter(nb::module_& m) {
       .def(
           "__init__",
           [](Filter* self, const PyForest& forest, const In<std::uint8_t>& allowed) {
-            if (allowed.shape(0) != forest.forest.labels) throw nb::value_error("one truth value a label is wanted");
+            if (allowed.shape(0) != forest.forest.labels) throw nb::value_error("expected one truth value per label");
             Filter built;
             {
               const nb::gil_scoped_release released;

@@ -73,11 +73,9 @@ inline void put_hits(const std::int64_t* labels, const float* scores, std::size_
   beamwood::json::put_number(std::uint64_t{known_terms}, out);
 }
 
-// What is asked of one text, but for the text.
-struct Wanted {
-  std::uint32_t k, beam;
-  int matcher, isa;
-  bool bound;
+// What is asked of one text, but for the text. options: with k and beam.
+struct Asked {
+  beamwood::SearchOptions options;
   const beamwood::Filter* filter;
 };
 
@@ -88,7 +86,7 @@ struct Found {
 };
 
 // Text to labels and scores in the scratch. Needs no Python.
-inline Found find(PyForest& self, const beamwood::Vectorizer& vectorizer, std::string_view text, const Wanted& wanted,
+inline Found find(PyForest& self, const beamwood::Vectorizer& vectorizer, std::string_view text, const Asked& asked,
                   CallScratch& scratch) {
   Found found;
   const beamwood::FloatMode mode;
@@ -98,18 +96,17 @@ inline Found find(PyForest& self, const beamwood::Vectorizer& vectorizer, std::s
   if (!found.sound || scratch.ids.empty()) return found;
   if (self.forest.unit_rows)
     beamwood::to_unit_length(scratch.values.data(), scratch.values.size(), scratch.values.data());
-  scratch.labels.resize(wanted.k);
-  scratch.scores.resize(wanted.k);
-  beamwood::SearchOptions options = options_of(wanted.k, wanted.beam, wanted.matcher, wanted.isa, wanted.bound);
+  scratch.labels.resize(asked.options.k);
+  scratch.scores.resize(asked.options.k);
   const beamwood::Query query{scratch.ids.data(), scratch.values.data(),
                               static_cast<std::uint32_t>(scratch.ids.size())};
   std::int64_t* const labels = scratch.labels.data();
   float* const scores = scratch.scores.data();
   const auto begin = std::chrono::steady_clock::now();
   found.sound =
-      scratch.search.run(self.forest, {&query, 1}, options, beamwood::Workers{}, labels, scores, wanted.filter);
+      scratch.search.run(self.forest, {&query, 1}, asked.options, beamwood::Workers{}, labels, scores, asked.filter);
   found.nanoseconds =
       static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
-  found.count = found.sound ? wanted.k : 0;
+  found.count = found.sound ? asked.options.k : 0;
   return found;
 }

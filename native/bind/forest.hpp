@@ -77,17 +77,10 @@ inline void check_fits(const beamwood::Filter* filter, const PyForest& forest) {
   if (filter && !filter->fits(forest.forest)) throw nb::value_error("the filter belongs to another model");
 }
 
-// Options as Python passes them; matcher -1 lets the engine choose.
-inline beamwood::SearchOptions options_of(std::size_t k, std::uint32_t beam, int matcher, int isa, bool bound,
-                                          bool sort_blocks = true) {
-  beamwood::SearchOptions options;
-  options.k = static_cast<std::uint32_t>(k);
-  options.beam = beam;
-  options.choose = matcher < 0;
-  if (matcher >= 0) options.matcher = static_cast<beamwood::Matcher>(matcher);
-  options.isa = static_cast<beamwood::Isa>(isa);
-  options.bound = bound;
-  options.sort_blocks = sort_blocks;
-  options.stop = current_stop;
-  return options;
+// What one call asks of an engine: its own k and beam, and whatever may stop this thread.
+inline beamwood::SearchOptions asked_of(beamwood::SearchOptions engine, std::size_t k, std::uint32_t beam) {
+  engine.k = static_cast<std::uint32_t>(k);
+  engine.beam = beam;
+  engine.stop = current_stop;
+  return engine;
 }

@@ -24,9 +24,7 @@ using F32 = In<float>;
 // layer, fill it, then the layer above.
 class TreeBuilder {
 public:
-  TreeBuilder(std::uint32_t features, int kind) : features_(features), kind_(static_cast<WeightKind>(kind)) {
-    if (kind < 0 || kind > 2) throw nb::value_error("unknown kind of weights");
-  }
+  TreeBuilder(std::uint32_t features, WeightKind kind) : features_(features), kind_(kind) {}
 
   // Of each layer of a bundle, from the top: child_start, and CSC arrays with the column that goes to each place.
   using Columns = std::tuple<U32, In<std::int64_t>, In<std::int32_t>, F32, U32>;
@@ -226,7 +224,7 @@ private:
 void bind_layouts(nb::module_& m) {
   nb::class_<TreeBuilder>(m, "TreeBuilder",
                           "Builds a cascade tree from the bottom up: measure a layer, fill it, go on above.")
-      .def(nb::init<std::uint32_t, int>(), nb::arg("features"), nb::arg("kind") = 0)
+      .def(nb::init<std::uint32_t, WeightKind>(), nb::arg("features"), nb::arg("kind"))
       .def("measure_columns", &TreeBuilder::measure_columns, nb::arg("layers"), nb::arg("cascade_start"),
            nb::arg("threads"),
            "Sizes the chunks of a bundle of layers: for each child_start, start, feature, weight and column_of. The "

@@ -27,6 +27,7 @@ NB_MODULE(_core, m) {
   bind_strings(m);
   bind_search(m);
   bind_serving(m);
+  bind_long_work(m);
   bind_clustering(m);
   bind_readers(m);
 }

@@ -125,7 +125,8 @@ void bind_readers(nb::module_& m) {
       .def_prop_ro("seen", &RowParser::seen)
       .def_prop_ro("bad_lines", &RowParser::bad_lines)
       .def_prop_ro("bad", [](const RowParser& parser) {
-        const BadLine& bad = parser.bad();
-        return nb::make_tuple(bad.line, bad.found, bad.expected);
+        nb::list told;
+        for (const BadLine& bad : parser.bad()) told.append(nb::make_tuple(bad.line, bad.found, bad.expected));
+        return told;
       });
 }

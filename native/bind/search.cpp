@@ -24,13 +24,13 @@ nb::list hits_of(const std::int64_t* labels, const float* scores, std::size_t co
 
 // (fault, known terms, native nanoseconds, hits): fault 0 is success, kDamaged a damaged model.
 nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view text, const Captions& captions,
-                 std::uint32_t k, std::uint32_t beam, int matcher, int isa, bool bound, const Filter* filter) {
+                 std::uint32_t k, std::uint32_t beam, const SearchOptions& engine, const Filter* filter) {
   check_fits(filter, self);
   const Shelf<CallScratch>::Loan scratch(self.shelf);
   Found found;
   {
     const nb::gil_scoped_release released;
-    found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch);
+    found = find(self, vectorizer, text, {asked_of(engine, k, beam), filter}, *scratch);
   }
   return nb::make_tuple(found.sound ? 0 : kDamaged, scratch->ids.size(), found.nanoseconds,
                         hits_of(scratch->labels.data(), scratch->scores.data(), found.count, captions));
@@ -38,7 +38,7 @@ nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view 
 
 // The same with the hits that score at least `least` as fields of JSON, in bytes: what a server sends on.
 nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_view text, const Captions& captions,
-                      std::uint32_t k, std::uint32_t beam, int matcher, int isa, bool bound, const Filter* filter,
+                      std::uint32_t k, std::uint32_t beam, const SearchOptions& engine, const Filter* filter,
                       float least) {
   check_fits(filter, self);
   const Shelf<CallScratch>::Loan scratch(self.shelf);
@@ -46,7 +46,7 @@ nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_
   std::string out;
   {
     const nb::gil_scoped_release released;
-    found = find(self, vectorizer, text, {k, beam, matcher, isa, bound, filter}, *scratch);
+    found = find(self, vectorizer, text, {asked_of(engine, k, beam), filter}, *scratch);
     put_hits(scratch->labels.data(), scratch->scores.data(), found.count, captions, least, scratch->ids.size(), out);
   }
   return nb::make_tuple(found.sound ? 0 : kDamaged, nb::bytes(out.data(), out.size()), found.nanoseconds);
@@ -85,10 +85,9 @@ void bind_search(nb::module_& m) {
           },
           nb::arg("scores"), nb::arg("out"), "How probable the labels of answers in rank order are.");
   m.def("search", &search, nb::arg("forest"), nb::arg("vectorizer"), nb::arg("text"), nb::arg("captions"), nb::arg("k"),
-        nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"), nb::arg("filter").none());
+        nb::arg("beam"), nb::arg("engine"), nb::arg("filter").none());
   m.def("search_json", &search_json, nb::arg("forest"), nb::arg("vectorizer"), nb::arg("text"), nb::arg("captions"),
-        nb::arg("k"), nb::arg("beam"), nb::arg("matcher"), nb::arg("isa"), nb::arg("bound"), nb::arg("filter").none(),
-        nb::arg("least"));
+        nb::arg("k"), nb::arg("beam"), nb::arg("engine"), nb::arg("filter").none(), nb::arg("least"));
   m.def(
       "hits",
       [](const In<std::int64_t>& labels, const In<float>& scores, const Captions& captions) {

@@ -16,16 +16,14 @@ from beamwood import _core
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.inputs.arguments import cores
 from beamwood.inputs.matrices import as_csr
-from beamwood.storage.build import WEIGHTS, chunks_of, columns_of, hash_index, layer_name, layers_of
+from beamwood.storage.build import chunks_of, columns_of, hash_index, layer_name, layers_of
 from beamwood.storage.layers import Layer
 from beamwood.storage.parts import ModelParts
 from beamwood.storage.shape import ModelShape
 
 Array = npt.NDArray[Any]
 
-MATCHERS = ("march", "binary", "hash", "dense")
-LAYOUTS = ("chunk", "column", "cascade")
-ISAS = ("scalar", "avx2", "avx512")
+MATCHERS, LAYOUTS, ISAS = (tuple(member.name for member in kind) for kind in (_core.Matcher, _core.Layout, _core.Isa))
 _EMPTY: dict[str, Array] = {
     kind: np.zeros(0, dtype) for kind, dtype in (("u32", np.uint32), ("u64", np.uint64), ("f32", np.float32))
 }
@@ -58,7 +56,7 @@ class Engine:
                 raise SettingsError(f"{name}={value!r:.80} is not known. Use 'auto', {', '.join(map(repr, known))}.")
         if self.isa not in isas_here():
             raise SettingsError(
-                f"This machine has no {self.isa}. Use isa='auto'; it would take {ISAS[_core.best_isa()]}."
+                f"This machine has no {self.isa}. Use isa='auto'; it would take {_core.best_isa().name}."
             )
 
     def chosen_layout(self) -> str:
@@ -70,7 +68,7 @@ class Engine:
 
 def isas_here() -> tuple[str, ...]:
     """The instruction sets that can be asked for on this machine."""
-    return ("auto", *(isa for number, isa in enumerate(ISAS) if _core.isa_supported(number)))
+    return ("auto", *(isa.name for isa in _core.Isa if _core.isa_supported(isa)))
 
 
 @dataclass(frozen=True)
@@ -103,9 +101,12 @@ class Searcher:
     def __init__(self, engine: Engine, layout: str, forest: _core.Forest, features: int) -> None:
         self.engine, self.layout, self.features = engine, layout, features
         self.forest, self._search = forest, forest.topk
-        self._matcher = -1 if engine.matcher == "auto" else MATCHERS.index(engine.matcher)
-        self._bound = engine.bound
-        self._isa = _core.best_isa() if engine.isa == "auto" else ISAS.index(engine.isa)
+        self._isa = _core.best_isa() if engine.isa == "auto" else _core.Isa[engine.isa]
+        self._options = self._native_options(sort_blocks=True)
+
+    def _native_options(self, sort_blocks: bool) -> _core.SearchOptions:
+        matcher = None if self.engine.matcher == "auto" else _core.Matcher[self.engine.matcher]
+        return _core.SearchOptions(matcher, self._isa, self.engine.bound, sort_blocks)
 
     def topk(
         self,
@@ -140,11 +141,8 @@ class Searcher:
                 scores,
                 beam,
                 threads,
-                self._matcher,
-                self._isa,
-                self._bound,
+                self._options if sort_blocks else self._native_options(sort_blocks),
                 exact,
-                sort_blocks,
                 with_stats,
                 filter,
             )
@@ -165,19 +163,17 @@ class Searcher:
 
     def search(self, text: str, vectorizer: Any, captions: Any, k: int, beam: int, filter: Any = None) -> Any:
         """(fault, known terms, native nanoseconds, hits) of one text: tokens, features, beam and names in one call."""
-        wanted = (k, beam, self._matcher, self._isa, self._bound, filter)
-        return self._sound(_core.search, vectorizer, text, captions, *wanted)
+        return self._sound(_core.search, vectorizer, text, captions, k, beam, self._options, filter)
 
     def search_json(
         self, text: str, vectorizer: Any, captions: Any, k: int, beam: int, filter: Any, least: float
     ) -> Any:
         """(fault, fields of JSON, native nanoseconds): the same with the hits that score at least `least`."""
-        wanted = (k, beam, self._matcher, self._isa, self._bound, filter, least)
-        return self._sound(_core.search_json, vectorizer, text, captions, *wanted)
+        return self._sound(_core.search_json, vectorizer, text, captions, k, beam, self._options, filter, least)
 
     def native_parts(self, vectorizer: Any, captions: Any) -> tuple[Any, ...]:
         """What native code needs to search texts by itself."""
-        return self.forest, vectorizer, captions, self._matcher, self._isa, self._bound
+        return self.forest, vectorizer, captions, self._options
 
     def _sound(self, call: Any, *arguments: Any) -> Any:
         try:
@@ -195,12 +191,13 @@ class Searcher:
             LayerChoice(
                 tree,
                 layer,
-                MATCHERS[matcher],
-                f"{met:,.0f} blocks over {chunks:,.0f} supports of {size:,.0f} rows, {nonzeros:,.0f} non-zeros a query",
+                matcher.name,
+                f"{met:,.0f} blocks over {chunks:,.0f} supports of {size:,.0f} rows, "
+                f"{nonzeros:,.0f} non-zeros per query",
             )
             for tree, layer, matcher, met, chunks, size, nonzeros in choices
         )
-        return Stats(nanoseconds, self.layout, self.engine.matcher, ISAS[self._isa], blocks, rows, touched, named)
+        return Stats(nanoseconds, self.layout, self.engine.matcher, self._isa.name, blocks, rows, touched, named)
 
 
 def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
@@ -266,15 +263,13 @@ def each_layer(parts: ModelParts) -> Iterator[tuple[int, int, int]]:
 
 def empty_forest(shape: ModelShape, layout: str) -> _core.Forest:
     """A native forest without layers."""
-    a = shape.activation
-    numbers = (a.kind_number, a.power, a.path_number, LAYOUTS.index(layout), a.discount)
-    return _core.Forest(shape.features, shape.labels, *numbers, shape.unit_rows)
+    return _core.Forest(shape.features, shape.labels, shape.activation.native, _core.Layout[layout], shape.unit_rows)
 
 
 def cascade_forest(parts: ModelParts) -> _core.Forest:
     """The native forest over the model's own arrays."""
     forest = empty_forest(parts.shape, "cascade")
-    kind = WEIGHTS.index(parts.shape.weights)
+    kind = _core.WeightKind[parts.shape.weights]
     for tree, layer, nodes in each_layer(parts):
         forest.add_layer(tree, nodes, *layer_arrays(parts, tree, layer, _SHAPE))
         cascade, scale = layer_arrays(parts, tree, layer, _CASCADE), layer_arrays(parts, tree, layer, _SCALE)

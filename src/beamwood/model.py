@@ -16,8 +16,8 @@ from beamwood.engine import Engine, Forests, Searcher, isas_here
 from beamwood.errors import DataError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach
 from beamwood.inputs.arguments import checked_text, cores, positive, whole_below, workers
-from beamwood.inputs.label_matrix import label_matrix
-from beamwood.inputs.matrices import as_csr
+from beamwood.inputs.label_matrix import LabelsLike, label_matrix
+from beamwood.inputs.matrices import MatrixLike, as_csr
 from beamwood.inputs.text import FittedText
 from beamwood.life import fit as life
 from beamwood.life.calibration import Calibration
@@ -100,7 +100,7 @@ class Model(Ranker):
         *,
         top: int | None = None,
         threshold: float | None = None,
-        measure: tuple[Any, Any] | None = None,
+        measure: tuple[MatrixLike, LabelsLike] | None = None,
     ) -> Model:
         """A smaller model whose `report` says what that cost: bytes, errors of weights and, measured, precision.
 
@@ -152,7 +152,7 @@ class Model(Ranker):
         """The same model, with the text features that its columns were made with: it can then search."""
         return self._changed(assemble.with_text(self._parts, text), self._report)
 
-    def with_rows_of_label(self, counts: Any) -> Model:
+    def with_rows_of_label(self, counts: npt.ArrayLike) -> Model:
         """The same model, with the number of training rows that have each label."""
         return self._changed(assemble.with_rows_of_label(self._parts, counts), self._report)
 
@@ -183,7 +183,9 @@ class Model(Ranker):
         parts = life.with_cut(self, self._parts, X, Y, for_, per, positive(k, "k"), workers(threads))
         return self._changed(parts, self._report)
 
-    def explain(self, query: Any, label: str | int, *, beam: int | None = None, words: int = 10) -> Explanation:
+    def explain(
+        self, query: str | MatrixLike, label: str | int, *, beam: int | None = None, words: int = 10
+    ) -> Explanation:
         """Why a label (its key or number) scores as it does for a text or a row: every product on its path.
 
         Added in order, the numbers give the score bit for bit: the one of a beam that drops nothing, or, for several
@@ -221,7 +223,7 @@ class Model(Ranker):
         word = (lambda j: f"feature {j}") if text is None else text.term
         return Explainer(self._forests.cascade, self._parts, word)
 
-    def _row(self, query: Any) -> Any:
+    def _row(self, query: str | MatrixLike) -> Any:
         """One text or one row as canonical CSR of one row."""
         if isinstance(query, str):
             return as_csr(self._fitted_text().transform([checked_text(query)]), self.n_features, "The text")
@@ -332,7 +334,7 @@ def _unpickled(carried: Any, state: dict[str, Any]) -> Model:
     return Model(parts, Engine(**engine), state["report"])
 
 
-def _precision(model: Model, X: Any, Y: Any) -> dict[int, float]:
+def _precision(model: Model, X: MatrixLike, Y: LabelsLike) -> dict[int, float]:
     """Precision at each rank, in percent, with the usual beam."""
     truth = label_matrix(Y, "Y", labels=model.n_labels)
     if truth.shape[1] != model.n_labels:

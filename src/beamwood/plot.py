@@ -25,7 +25,8 @@ except ImportError as error:
 
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import positive
-from beamwood.inputs.matrices import as_csr
+from beamwood.inputs.label_matrix import LabelsLike
+from beamwood.inputs.matrices import MatrixLike, as_csr
 from beamwood.metrics import evaluate
 from beamwood.training.report import Report
 
@@ -137,8 +138,8 @@ def plot_report(report: Report | None) -> Drawing:
 
 def plot_beam(
     model: Model,
-    X: Any,
-    Y: Any,
+    X: MatrixLike,
+    Y: LabelsLike,
     beams: Sequence[int] = (1, 2, 5, 10, 20, 50),
     at: Sequence[int] = (1, 3, 5),
     *,
@@ -168,8 +169,8 @@ def plot_beam(
 
 def measure_beams(
     model: Model,
-    X: Any,
-    Y: Any,
+    X: MatrixLike,
+    Y: LabelsLike,
     beams: Sequence[int] = (1, 2, 5, 10, 20, 50),
     at: Sequence[int] = (1, 3, 5),
     *,
@@ -185,18 +186,18 @@ def measure_beams(
     beams = tuple(positive(beam, "beam") for beam in beams)
     if not beams:
         raise SettingsError("beams is empty; expected at least one, for example beams=(1, 10).")
-    X = as_csr(X, model.n_features, "X")
-    if X.shape[0] == 0:
+    asked = as_csr(X, model.n_features, "X")
+    if asked.shape[0] == 0:
         raise DataError(
             "X has no rows; expected at least one. Give queries with known labels, for example the rows of a test set."
         )
     k = max(at)
     precision: dict[int, list[float]] = {depth: [] for depth in at}
     for beam in beams:
-        found = evaluate(model.topk(X, k=k, beam=beam, threads=threads), Y, at=at)
+        found = evaluate(model.topk(asked, k=k, beam=beam, threads=threads), Y, at=at)
         for depth in at:
             precision[depth].append(found.precision[depth])
-    rows = [X[i : i + 1] for i in range(min(positive(queries, "queries"), X.shape[0]))]
+    rows = [asked[i : i + 1] for i in range(min(positive(queries, "queries"), asked.shape[0]))]
     times = np.empty((len(beams), positive(rounds, "rounds"), len(rows)))
     for turn in range(rounds):  # beams take turns, so that a slow moment of the machine hits all
         for number, beam in enumerate(beams):

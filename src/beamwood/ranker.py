@@ -16,6 +16,7 @@ from beamwood.errors import SettingsError
 from beamwood.filters import Filter, make_filter
 from beamwood.hits import Hits, JsonAnswer, hits_above
 from beamwood.inputs.arguments import MOST, checked_text, positive
+from beamwood.inputs.matrices import MatrixLike
 from beamwood.inputs.text import FittedText
 from beamwood.life.calibration import NONE as NO_CURVES
 from beamwood.life.cut import Cut, Thresholds
@@ -66,7 +67,7 @@ class Ranker:
     @overload
     def topk(
         self,
-        X: Any,
+        X: MatrixLike,
         k: int = ...,
         beam: int = ...,
         threads: int = ...,
@@ -79,7 +80,7 @@ class Ranker:
     @overload
     def topk(
         self,
-        X: Any,
+        X: MatrixLike,
         k: int = ...,
         beam: int = ...,
         threads: int = ...,
@@ -91,7 +92,7 @@ class Ranker:
     ) -> tuple[Labels, Scores, Stats]: ...
     def topk(
         self,
-        X: Any,
+        X: MatrixLike,
         k: int = 10,
         beam: int = 10,
         threads: int = 1,
@@ -126,7 +127,7 @@ class Ranker:
 
     def predict(
         self,
-        X: Any,
+        X: MatrixLike,
         k: int = 10,
         beam: int = 10,
         threads: int = 1,
@@ -134,7 +135,7 @@ class Ranker:
         exact: bool = False,
         filter: Filter | None = None,
         threshold: bool | float | None = None,
-    ) -> Any:
+    ) -> sp.csr_array[np.float32]:
         """The same answers as topk as a scipy CSR array, queries x labels, each row in rank order."""
         k = min(positive(k, "k"), self._parts.shape.labels)
         labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter, threshold=threshold)

@@ -34,7 +34,7 @@ except ImportError as error:
 
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import positive
-from beamwood.inputs.matrices import is_sparse
+from beamwood.inputs.matrices import MatrixLike, is_sparse
 from beamwood.inputs.structure import check_believable, valid_csr
 from beamwood.metrics import evaluate
 from beamwood.model import Model
@@ -160,7 +160,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> XMRClassifier:
+    def fit(self, X: MatrixLike, y: Any, sample_weight: Any = None) -> XMRClassifier:
         """Trains. y: one class a row, or a rows x labels indicator (numpy or scipy sparse)."""
         X = validate_data(self, _valid(X, "X"), accept_sparse="csr", dtype=(np.float32, np.float64))
         Y = self._targets(X, y)
@@ -177,7 +177,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: MatrixLike) -> Any:
         """The best class of each row; for many labels an indicator of the kind that fit was given."""
         if not self._multilabel(check=True):
             labels, _ = self._topk(X, 1)
@@ -193,12 +193,14 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         answer.sort_indices()
         return answer if self.y_sparse_ else answer.toarray()
 
-    def decision_top(self, X: Any, k: int | None = None) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    def decision_top(
+        self, X: MatrixLike, k: int | None = None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """Places in `classes_` of the best k labels of each row, and their scores; padded with -1 and -inf."""
         check_is_fitted(self)
         return self._topk(X, (self.k or _USUAL_K) if k is None else k)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: MatrixLike, y: Any, sample_weight: Any = None) -> float:
         """Accuracy for classes; for many labels precision at 1: the share of rows whose best label is a true one."""
         if not self._multilabel(check=True):
             return float(super().score(X, y, sample_weight))
@@ -208,7 +210,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(np.average(right, weights=sample_weight))
 
     @available_if(_scores_are_shares)  # type: ignore[untyped-decorator, unused-ignore]
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: MatrixLike) -> npt.NDArray[np.float64]:
         """The scores of all labels, dense: for few labels. Those of classes are scaled to a sum of 1 per row.
 
         With more than 1,000 labels those that the beam search does not reach have the least value; `decision_top` gives

@@ -87,11 +87,11 @@ class Probe:
         for threads in (1, 2) if name in ("auto", "dense/chunk") else (1,):
             found = self.step(f"topk {name} {threads}", lambda threads=threads: model.topk(X, 7, 3, threads))
             if found is not None:
-                check_answer(*found, model.n_labels)
+                check_answer(found[0], found[1], model.n_labels)
                 self.answers[f"{name} {threads}"] = [part.tobytes() for part in found]
         found = self.step(f"row {name}", lambda: model.topk(X[:1], 4, 2))
         if found is not None:
-            check_answer(*found, model.n_labels)
+            check_answer(found[0], found[1], model.n_labels)
             self.answers[f"{name} row"] = [part.tobytes() for part in found]
 
     def search(self, model: bw.Model) -> None:
@@ -103,7 +103,7 @@ class Probe:
     def filtered(self, model: bw.Model, X: Any) -> None:
         """With a filter, and a beam so narrow that the search has to go on."""
         found = model.topk(X, 7, 1, filter=model.filter(deny=[0]))
-        check_answer(*found, model.n_labels)
+        check_answer(found[0], found[1], model.n_labels)
         self.answers["filtered"] = [part.tobytes() for part in found]
 
     def exact(self, model: bw.Model, X: Any) -> bool:

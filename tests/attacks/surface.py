@@ -195,7 +195,7 @@ def training_room(folder: Path) -> Room:
             (damaged.texts(), lambda v: bw.TextFeatures().fit(v)),
             (anything(), bw.TextFeatures.from_sklearn),
         ],
-        "FittedText": [(damaged.texts(), text().text.transform)],  # type: ignore[union-attr]
+        "FittedText": [(damaged.texts(), text().text.transform)],
     }
 
 
@@ -275,7 +275,7 @@ def models_room(folder: Path) -> Room:
         "interop.from_libmultilabel": [(anything(), interop.from_libmultilabel)],
         "interop.tree_of": [(anything(), lambda v: interop.tree_of(numbers(), v))],
         "stream.write_model": [
-            (anything(), lambda v: bw.stream.write_model(folder / "s.bw", v, lambda *_: None, features=3)),  # type: ignore[arg-type, return-value]
+            (anything(), lambda v: bw.stream.write_model(folder / "s.bw", v, lambda *_: None, features=3)),
             (
                 anything(),
                 lambda v: bw.stream.write_model(folder / "s.bw", [np.array([0, 2])], lambda *_: v, features=3),
@@ -300,7 +300,7 @@ def files_room(folder: Path) -> Room:
         "data.read_svmlight": [(odd(read), data.read_svmlight)],
         "data.read_records": [(odd(read), lambda v: data.read_records(v, format="jsonl"))],
         "data.iter_records": [
-            (odd(read), lambda v, f=form: list(data.iter_records(v, format=f)))  # type: ignore[misc]
+            (odd(read), lambda v, f=form: list(data.iter_records(v, format=f)))
             for form in ("csv", "tsv", "parquet", "jsonl")
         ],
         "data.format_of": [(odd(read), data.format_of)],

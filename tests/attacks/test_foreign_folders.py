@@ -11,6 +11,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from attacks.foreign_campaign import KINDS
 
@@ -20,7 +21,8 @@ TESTS = Path(__file__).parents[1]
 
 def run_kind(kind: str, folder: Path) -> tuple[int, list[str]]:
     """All copies of one kind: how many loaded, and what went wrong, with the number of the copy."""
-    first, failures = 0, []
+    first = 0
+    failures: list[Any] = []
     loaded = 0
     while first < FOLDERS and len(failures) < 5:
         progress = folder / f"{kind}-{first}"

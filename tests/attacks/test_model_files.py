@@ -9,6 +9,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,10 +49,11 @@ def run_part(first: int, count: int, folder: Path) -> list[str]:
 
 def test_random_damage_never_crashes(tmp_path: Path) -> None:
     """Files 0..n-1: `attacks.campaign.check(number, …)` brings one back."""
-    begin, failures, done = time.monotonic(), [], 0
+    begin, done = time.monotonic(), 0
+    failures: list[Any] = []
     parts = [(at, min(STEP, FIRST + FILES - at)) for at in range(FIRST, FIRST + FILES, STEP)]
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        for part, bad in zip(parts, pool.map(lambda part: run_part(*part, tmp_path), parts), strict=True):
+        for part, bad in zip(parts, pool.map(lambda part: run_part(part[0], part[1], tmp_path), parts), strict=True):
             done, failures = done + part[1], failures + bad
             rate = done / (time.monotonic() - begin)
             print(f"{done:,} files, {len(failures)} failures, {rate:,.0f} files per second", flush=True)

@@ -47,7 +47,9 @@ def slow_questions(count: int = 20) -> list[bytes]:
     return made
 
 
-async def open_loop(server: Running, questions: list[bytes], expected: list[Any], rate: float, seconds: float) -> dict:
+async def open_loop(
+    server: Running, questions: list[bytes], expected: list[Any], rate: float, seconds: float
+) -> dict[Any, Any]:
     """Requests at random moments, whatever the answers do; connections are kept and used again."""
     free: list[Wire] = []
     outcome: dict[str, Any] = {"accepted": [], "refused": [], "wrong": 0, "other": Counter()}
@@ -92,7 +94,8 @@ def overload(folder: Path, seconds: float) -> bool:
     slow_model().save(folder / "slow.bw")
     questions = slow_questions()
     with Running(folder / "slow.bw", "--log", "off", workers=1) as server:
-        expected, engine = [], []
+        expected: list[Any] = []
+        engine: list[float] = []
         for _ in range(3):
             expected = []
             for body in questions:

@@ -58,6 +58,8 @@ def test_every_option_arrives(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "token").write_text("a-token-that-is-long-enough")
     option = parameters()[name]
     default = next(made for made in dataclasses.fields(ServeOptions) if made.name == name).default
+    word: str | None
+    expected: Any
     word, expected = OTHER.get(name, (None, None))
     if name == "token":
         word = str(tmp_path / "token")

@@ -23,7 +23,7 @@ def layer(features: int, parent: list[int], seed: int, **more: object) -> bw.Lay
     rng = np.random.Generator(np.random.PCG64(seed))
     nodes = len(parent)
     dense = np.where(rng.random((features, nodes)) < 0.4, rng.integers(-64, 65, (features, nodes)) / 32, 0)
-    return bw.Layer(sp.csc_array(dense.astype(np.float32)), np.array(parent), **more)  # type: ignore[arg-type]
+    return bw.Layer(sp.csc_array(dense.astype(np.float32)), np.array(parent), **more)
 
 
 def golden_model() -> bw.Model:
@@ -42,7 +42,7 @@ def golden_model() -> bw.Model:
         "names": [f"naïve 靴下 {i % 7}" for i in range(labels)],
         "settings": {"note": "golden"},
     }
-    trees = [bw.Model.from_layers(tree, **form) for tree in (narrow, wide, deep)]  # type: ignore[arg-type]
+    trees = [bw.Model.from_layers(tree, **form) for tree in (narrow, wide, deep)]
     return bw.Model.from_trees(trees)
 
 

@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,8 @@ def test_xmc_text_is_read_as_by_hand() -> None:
     X, Y = parse_by_hand(XMC)
     assert same(rows.X, X)
     assert same(rows.Y, Y)
-    assert (rows.X.dtype, rows.Y.dtype, rows.skipped) == (np.float32, np.float32, 0)
+    assert [rows.X.dtype, rows.Y.dtype] == [np.dtype(np.float32)] * 2
+    assert rows.skipped == 0
     for variant in (XMC[:-1], XMC.replace(b"\n", b"\r\n"), XMC + b"\n\n", XMC.replace(b" 4:", b"\t 4:")):
         assert same(read_xmc(io.BytesIO(variant)).X, X)
 
@@ -63,11 +65,11 @@ def test_xmc_text_is_read_as_by_hand() -> None:
 def matrices(draw: st.DrawFn) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     n, d, labels = draw(st.integers(0, 8)), draw(st.integers(1, 20)), draw(st.integers(1, 9))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    X = sp.random(n, d, 0.4, format="csr", dtype=np.float32, random_state=rng)
+    X: Any = sp.random(n, d, 0.4, format="csr", dtype=np.float32, random_state=rng)
     width = draw(st.sampled_from([32, 23, 8]))
     bits = rng.integers(0, 2**width, X.nnz, dtype=np.uint64).astype(np.uint32)
     X.data = np.where(np.isfinite(bits.view(np.float32)), bits.view(np.float32), np.float32(1))
-    Y = sp.random(n, labels, 0.4, format="csr", dtype=np.float32, random_state=rng)
+    Y: Any = sp.random(n, labels, 0.4, format="csr", dtype=np.float32, random_state=rng)
     Y.data[:] = 1
     X.sort_indices()
     Y.sort_indices()
@@ -86,7 +88,7 @@ def test_what_is_written_is_read_back_bit_for_bit(pair: tuple[sp.csr_matrix, sp.
 
 @settings(max_examples=100, deadline=None)
 @given(matrices(), st.data())
-def test_rows_do_not_depend_on_where_blocks_are_cut(pair: tuple, data: st.DataObject) -> None:
+def test_rows_do_not_depend_on_where_blocks_are_cut(pair: tuple[Any, Any], data: st.DataObject) -> None:
     file = io.BytesIO()
     write_xmc(file, *pair)
     text = file.getvalue().split(b"\n", 1)[1]
@@ -245,7 +247,7 @@ def test_files_that_cannot_be_read_are_data_errors(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         read_xmc(tmp_path)
     with pytest.raises(SettingsError, match="mode 'rb'"):
-        read_xmc(io.StringIO("1 1 1"))  # type: ignore[arg-type]
+        read_xmc(io.StringIO("1 1 1"))
 
 
 def test_npz_pairs_are_checked(tmp_path: Path) -> None:
@@ -317,4 +319,4 @@ def test_bad_label_tables_are_refused() -> None:
         LabelTable(("a", "b"), ("A",))
     for wrong in ([["a"], "b"], [["a", 3]]):
         with pytest.raises(DataError):
-            LabelTable.from_labels(wrong)  # type: ignore[arg-type]
+            LabelTable.from_labels(wrong)

@@ -39,7 +39,7 @@ def test_one_label_per_row_gets_advice() -> None:
 def test_texts_and_labels_may_be_generators() -> None:
     texts, labels = ["red wool", "blue hat", "red hat"], [["wool"], ["hat"], ["hat"]]
     how: dict[str, Any] = {"preset": "fast", "progress": False}
-    model = bw.train_text((text for text in texts), ((key for key in row) for row in labels), **how)  # type: ignore[arg-type]
+    model = bw.train_text((text for text in texts), ((key for key in row) for row in labels), **how)
     assert model.search("red wool") == bw.train_text(texts, labels, **how).search("red wool")
 
 
@@ -106,7 +106,7 @@ def test_the_command_line_notes_what_looks_wrong_with_labels(tmp_path: Path) -> 
     (tmp_path / "names.txt").write_text("trousers\tTrousers\n")
     options = [tmp_path / "x.csv", "-o", tmp_path / "m.bw", "--labels-file", tmp_path / "names.txt", "-q"]
     done = subprocess.run(
-        [sys.executable, "-m", "beamwood", "train", *options], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "beamwood", "train", *map(str, options)], capture_output=True, text=True, check=True
     )
     assert "100% of the labels hold ';'; between labels? give --separator ';'" in done.stderr
     assert "has names for 0 of 2 labels" in done.stderr

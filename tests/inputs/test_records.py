@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ ROWS = [
 ]
 
 
-def jsonl(rows: list) -> bytes:
+def jsonl(rows: list[Any]) -> bytes:
     return b"".join(json.dumps({"text": t, "labels": ls}).encode() + b"\n" for t, ls in rows)
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import unicodedata
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -46,13 +47,13 @@ TEXTS = [
 LONE = "lone \ud800 surrogates \udfff\ud83dpair x\udc00y"
 
 
-def assert_same_features(ours: FittedText, theirs: object, texts: list[str]) -> None:
+def assert_same_features(ours: FittedText, theirs: Any, texts: list[str]) -> None:
     """Exact vocabulary, exact columns, values to 1e-6."""
     assert ours.vocabulary() == list(theirs.get_feature_names_out())
     assert_same_rows(ours, theirs, texts)
 
 
-def assert_same_rows(ours: FittedText, theirs: object, texts: list[str]) -> None:
+def assert_same_rows(ours: FittedText, theirs: Any, texts: list[str]) -> None:
     rows, expected = ours.transform(texts, threads=2), theirs.transform(texts)
     expected.sort_indices()
     assert rows.shape == expected.shape
@@ -84,7 +85,7 @@ OPTIONS = [
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("texts", [TEXTS, [*TEXTS, LONE]], ids=["clean", "surrogates"])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_features_equal_scikit_learn(options: dict, texts: list[str], threads: int) -> None:
+def test_features_equal_scikit_learn(options: dict[str, Any], texts: list[str], threads: int) -> None:
     ours = TextFeatures(**options).fit(texts, threads=threads)
     assert_same_features(ours, TfidfVectorizer(**options).fit(texts), texts)
 
@@ -198,7 +199,7 @@ def test_a_fitted_scikit_learn_vectorizer_can_be_brought_in() -> None:
         ({"stop_words": "english", "ngram_range": (1, 2)}, "stop_words"),
     ],
 )
-def test_what_cannot_be_repeated_is_refused(options: dict, word: str) -> None:
+def test_what_cannot_be_repeated_is_refused(options: dict[str, Any], word: str) -> None:
     theirs = TfidfVectorizer(**options).fit(TEXTS)
     with pytest.raises(SettingsError, match=word):
         TextFeatures.from_sklearn(theirs)
@@ -228,7 +229,7 @@ def test_objects_that_are_no_fitted_vectorizers_are_refused() -> None:
     ],
     ids=str,
 )
-def test_settings_that_cannot_be_meant_are_refused(wrong: dict) -> None:
+def test_settings_that_cannot_be_meant_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingsError):
         TextFeatures(**wrong)
 
@@ -244,9 +245,9 @@ def test_numpy_numbers_in_settings_are_kept_as_plain_ones() -> None:
 
 def test_bad_texts_are_named() -> None:
     with pytest.raises(DataError, match="text 2 is a float"):
-        TextFeatures().fit(["some words", "more words", float("nan")])
+        TextFeatures().fit(cast("Any", ["some words", "more words", float("nan")]))
     with pytest.raises(DataError, match="text 1 is a bytes"):
-        TextFeatures().fit(["some words"]).transform(["words", b"bytes"])
+        TextFeatures().fit(["some words"]).transform(cast("Any", ["words", b"bytes"]))
     with pytest.raises(DataError, match="one string"):
         TextFeatures().fit("words")
     with pytest.raises(DataError, match="no texts"):
@@ -330,7 +331,7 @@ def test_wholly_wrong_arrays_are_format_errors() -> None:
         ("0/terms", None),
     ):
         with pytest.raises(FormatError):
-            FittedText.from_arrays(settings_, {**arrays, name: wrong})
+            FittedText.from_arrays(settings_, {**arrays, name: cast("Any", wrong)})
     for wrong_settings in (
         {},
         {"blocks": [{"analyzer": "word"}]},
@@ -354,7 +355,7 @@ def test_copies_and_pickles_give_the_same_rows() -> None:
 def test_a_fitted_text_serves_many_threads_at_once() -> None:
     fitted = TextFeatures(ngram_range=(1, 2)).fit(TEXTS)
     expected = fitted.transform(TEXTS * 50, threads=1)
-    answers: list = []
+    answers: list[Any] = []
     workers = [
         threading.Thread(target=lambda: answers.append(fitted.transform(TEXTS * 50, threads=2))) for _ in range(6)
     ]

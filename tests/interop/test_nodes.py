@@ -21,7 +21,7 @@ def test_a_parent_list_and_columns_make_the_model_that_layers_make() -> None:
     weights = sp.hstack([layers[0].weights, layers[1].weights], format="csc")
     bias = np.concatenate([layers[0].bias, np.zeros(40)])
     for form in ({"activation": "hinge-3"}, {"activation": "log-hinge-2", "path": "log-exp", "discount": 0.9}):
-        one = bw.Model.from_layers(layers, **form)  # type: ignore[arg-type]
+        one = bw.Model.from_layers(layers, **form)
         other = from_nodes(parent, weights, bias=bias, **form)
         for left, right in zip(one.topk(small_queries()), other.topk(small_queries()), strict=True):
             assert left.tobytes() == right.tobytes()

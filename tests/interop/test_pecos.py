@@ -87,9 +87,9 @@ def pruned(folder: Path) -> None:
     C = sp.csc_matrix(sp.load_npz(folder / "ranker" / "2.model" / "C.npz")).tolil()
     C[3, :] = 0
     C[:, 1] = 0
-    C = sp.csc_matrix(C)
-    C.eliminate_zeros()
-    sp.save_npz(folder / "ranker" / "2.model" / "C.npz", C, compressed=False)
+    kept = sp.csc_matrix(C)
+    kept.eliminate_zeros()
+    sp.save_npz(folder / "ranker" / "2.model" / "C.npz", kept, compressed=False)
 
 
 def test_labels_without_a_parent_score_worst(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ HOME = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("command", ["train_quality", "train_speed", "train_speed --scaling"])
-def test_the_tables_of_the_document_are_those_of_the_results(command):
+def test_the_tables_of_the_document_are_those_of_the_results(command: Any) -> None:
     script, *options = command.split()
     kept = HOME / "bench" / "results" / f"{script}.json"
     line = [sys.executable, str(HOME / "bench" / f"{script}.py"), "--table", *options, "--results", str(kept)]
@@ -24,7 +25,7 @@ def test_the_tables_of_the_document_are_those_of_the_results(command):
     assert [row for row in rows if row not in document] == []
 
 
-def test_the_speeds_in_the_readme_are_those_of_the_results():
+def test_the_speeds_in_the_readme_are_those_of_the_results() -> None:
     results = json.loads((HOME / "bench" / "results" / "against_pecos.json").read_text())["results"]
     readme = (HOME / "README.md").read_text().splitlines()
     table = [[cell.strip() for cell in row.strip("|").split("|")] for row in readme if row.endswith("x |")]
@@ -43,7 +44,7 @@ def test_the_speeds_in_the_readme_are_those_of_the_results():
         assert cells == expected, name
 
 
-def test_the_page_of_benchmarks_is_made_from_its_report():
+def test_the_page_of_benchmarks_is_made_from_its_report() -> None:
     code = "import benchmarks_page as b, json; print(b.page(json.loads(b.FIGURES.read_text())), end='')"
     tools = {"PYTHONPATH": str(HOME / "tools")}
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=tools)

@@ -19,16 +19,8 @@ GENERATED = {"native/include/beamwood/text/unicode_tables.hpp"}
 VENDORED = "native/third_party/"
 
 FULL_FOLDERS: set[str] = set()
-LONG_FILES: set[str] = {
-    "tests/training/test_train.py",
-    "tests/cli/test_cli.py",
-    "bench/hundred_million.py",
-    "native/tests/forests.hpp",
-}
-LONG_FUNCTIONS: set[str] = {
-    "src/beamwood/server/app/openapi.py:_schemas",
-    "src/beamwood/server/app/openapi.py:_operations",
-}
+LONG_FILES: set[str] = set()
+LONG_FUNCTIONS: set[str] = set()
 
 
 def folders() -> Iterator[Path]:

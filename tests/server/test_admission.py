@@ -59,7 +59,7 @@ def test_more_than_it_can_do_is_turned_away_at_once(tmp_path: Path) -> None:
         assert {status for status, _ in outcomes} == {200, 503}
 
 
-async def ended(leave: bool) -> tuple[BaseException, int]:
+async def ended(leave: bool) -> tuple[object, int]:
     """How work that would go on for ever ended, and how often it has asked whether to go on."""
     options = ServeOptions(models={"m": Path("m.bw")}, timeout_ms=200.0)
     queue = AdmissionQueue(options, ServerMetrics(["m"], 1).row(0), asyncio.get_running_loop())
@@ -103,7 +103,7 @@ def test_a_question_ends_when_its_client_has_left() -> None:
 def test_native_code_that_runs_ends_at_the_time_limit() -> None:
     model, X = large_model(), large_queries(100_000)  # minutes of work, in one call
 
-    async def ask() -> BaseException:
+    async def ask() -> object:
         options = ServeOptions(models={"m": Path("m.bw")}, timeout_ms=200.0)
         queue = AdmissionQueue(options, ServerMetrics(["m"], 1).row(0), asyncio.get_running_loop())
         begun = threading.Event()

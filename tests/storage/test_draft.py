@@ -205,7 +205,7 @@ def test_names_that_no_file_can_have_are_refused(name: str, tmp_path: Path) -> N
 def test_what_is_no_path_is_refused(path: object) -> None:
     for act in (small_model().save, bw.load):
         with pytest.raises(bw.SettingsError, match="expected the name of a file"):
-            act(path)  # type: ignore[arg-type]
+            act(path)
 
 
 def test_pipes_devices_and_folders_are_no_model(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def dense(columns: int) -> dict[str, Make]:
         "None": lambda: None,
         "a dictionary": lambda: {"a": 1},
         "a set": lambda: {1, 2},
-        "a generator": lambda: (x for x in ()),
+        "a generator": lambda: iter(()),
         "a long range": lambda: range(10**12),
         "an object": object,
         "an object with a broken __array__": type("Broken", (), {"__array__": lambda *_, **__: 1 / 0}),

@@ -8,13 +8,17 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
+import beamwood as bw
 from beamwood.storage.layers import Layer
+
+# Settings of a training that takes milliseconds.
+SMALL: dict[str, Any] = {"preset": "fast", "branching": 4, "max_leaf": 4, "progress": False}
 
 
 def random_problem(rows: int, features: int, labels: int, seed: int, density: float = 0.3) -> tuple[Any, Any]:
     """Rows whose labels can be guessed from their features, at least one label a row and one row a label."""
     rng = np.random.default_rng(seed)
-    X = sp.random(rows, features, density=density, random_state=rng, dtype=np.float32, format="csr")
+    X: Any = sp.random(rows, features, density=density, random_state=rng, dtype=np.float32, format="csr")
     scores = X @ rng.standard_normal((features, labels)) + 0.2 * rng.standard_normal((rows, labels))
     Y = scores > np.quantile(scores, 0.9)
     Y[np.arange(rows), scores.argmax(axis=1)] = True
@@ -80,3 +84,9 @@ def scores(layers: list[Layer], X: Any, activation: str = "hinge-3") -> np.ndarr
             own = np.exp(-(np.maximum(0, 1 - z) ** int(activation.rpartition("-")[2])))
         above = above[:, layer.parent] * own
     return above
+
+
+def precision_at_1(model: bw.Model, X: Any, Y: Any) -> float:
+    """The share of rows whose best label is one of theirs."""
+    found, _ = model.topk(X, k=1)
+    return float(np.asarray(Y[np.arange(X.shape[0]), found[:, 0]]).mean())

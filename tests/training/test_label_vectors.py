@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -21,10 +23,11 @@ def plain_pifa(X: sp.csr_matrix, Y: sp.csr_matrix) -> np.ndarray:
     length = np.linalg.norm(y, axis=1, keepdims=True)
     sums = np.divide(y, length, out=np.zeros_like(y), where=length > 0).T @ X.toarray().astype(np.float64)
     length = np.linalg.norm(sums, axis=1, keepdims=True)
-    return np.divide(sums, length, out=np.zeros_like(sums), where=length > 0)
+    units: np.ndarray = np.divide(sums, length, out=np.zeros_like(sums), where=length > 0)
+    return units
 
 
-def random_rows(seed: int, rows: int, columns: int, density: float) -> sp.csr_matrix:
+def random_rows(seed: int, rows: int, columns: int, density: float) -> Any:
     return sp.random(rows, columns, density, "csr", np.float32, random_state=seed)
 
 

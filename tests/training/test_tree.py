@@ -18,7 +18,7 @@ from beamwood.training.tree import TreeLayer, grow
 KINDS = ("balanced", "unbalanced", "random", "huffman")
 
 
-def unit_rows(seed: int, labels: int, features: int, density: float = 0.1) -> sp.csr_matrix:
+def unit_rows(seed: int, labels: int, features: int, density: float = 0.1) -> Any:
     rows = sp.random(labels, features, density, "csr", np.float32, random_state=seed)
     nothing = sp.csr_matrix((1, labels), dtype=np.float32)
     return label_vectors(nothing, nothing, kind="features", label_features=rows)

@@ -82,13 +82,13 @@ TEST(every_instruction_set_ranks_scores_by_the_one_order) {
               : random.chance(0.05) ? -std::numeric_limits<float>::infinity()
                                     : random.number() + 0.0f;
     }
-    std::vector<Key> wanted;
-    for (std::uint32_t i = 0; i < width; ++i) wanted.push_back(key_of(scores[i], i));
-    std::sort(wanted.begin(), wanted.end());
+    std::vector<Key> expected;
+    for (std::uint32_t i = 0; i < width; ++i) expected.push_back(key_of(scores[i], i));
+    std::sort(expected.begin(), expected.end());
     for (const Isa isa : isas_here()) {
       std::uint8_t order[kMaskWidth];
       kernels_for(isa)->rank(scores, width, order);
-      for (std::uint32_t i = 0; i < width; ++i) CHECK(order[i] == id_of(wanted[i]));
+      for (std::uint32_t i = 0; i < width; ++i) CHECK(order[i] == id_of(expected[i]));
     }
   }
 }

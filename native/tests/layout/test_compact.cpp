@@ -84,11 +84,11 @@ TEST(compact_cascades_and_the_chunks_made_from_them_agree) {
     SearchOptions options;
     options.choose = false;
     options.matcher = Matcher::hash;
-    const Answers wanted = search(chunked.view(Layout::chunk), rows.queries(), options);
-    CHECK(wanted.sound);
+    const Answers expected = search(chunked.view(Layout::chunk), rows.queries(), options);
+    CHECK(expected.sound);
     for (const Isa isa : isas_here()) {
       options.isa = isa;
-      CHECK(search(cascade, rows.queries(), options) == wanted);
+      CHECK(search(cascade, rows.queries(), options) == expected);
     }
   }
 }
@@ -98,13 +98,13 @@ TEST(features_are_numbered_in_the_order_they_are_met) {
   FeatureNumbers numbers;
   for (int round = 0; round < 60; ++round) {
     numbers.clear();
-    std::map<std::uint32_t, std::uint32_t> wanted;
+    std::map<std::uint32_t, std::uint32_t> expected;
     for (std::uint32_t i = random.between(0, round % 10 ? 900 : 30000); i > 0; --i) {
       const std::uint32_t feature = round % 2 ? random.between(0, 500) : static_cast<std::uint32_t>(random.next());
-      const auto found = wanted.try_emplace(feature, static_cast<std::uint32_t>(wanted.size())).first;
+      const auto found = expected.try_emplace(feature, static_cast<std::uint32_t>(expected.size())).first;
       CHECK(numbers[feature] == found->second);
     }
-    CHECK(numbers.features().size() == wanted.size());
-    for (const auto& [feature, number] : wanted) CHECK(numbers.features()[number] == feature);
+    CHECK(numbers.features().size() == expected.size());
+    for (const auto& [feature, number] : expected) CHECK(numbers.features()[number] == feature);
   }
 }

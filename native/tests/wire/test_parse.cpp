@@ -30,7 +30,7 @@ std::string parsed(std::string_view text, const RowFormat& format = {}) {
   RowParser parser(format, false, 1);
   const auto heap = on_heap(text);
   if (!parser.feed({heap.data(), heap.size()}) || !parser.finish())
-    return std::string("line ").append(std::to_string(parser.bad().line)).append(": ").append(parser.bad().found);
+    return std::string("line ").append(std::to_string(parser.bad()[0].line)).append(": ").append(parser.bad()[0].found);
   return printed(parser);
 }
 
@@ -124,5 +124,5 @@ TEST(a_line_that_is_too_long_is_named_by_its_own_number) {
   RowParser parser({}, false, 1, 16);
   CHECK(parser.feed("0 1:1\n0 1:1\n"));
   CHECK(!parser.feed("0 1:1 2:1 3:1 4:1 5:1"));
-  CHECK(parser.bad().line == 3);
+  CHECK(parser.bad()[0].line == 3);
 }

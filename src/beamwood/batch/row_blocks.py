@@ -77,7 +77,7 @@ def _parsed(stream: BinaryIO, source: Source, kind: str, features: int, skip_bad
             first_line=line,
         )
         if not (parser.feed(lines) and parser.finish()):
-            number, found, expected = parser.bad
+            number, found, expected = parser.bad[0]
             raise DataError(f"{name_of(source)}, line {number} has {found!r}; expected {expected}. {SKIP_BAD}")
         yield parser
         line += lines.count(b"\n")

@@ -162,7 +162,7 @@ def memory(cases: list[Case]) -> Drawing:
         for branching in branchings
     }
     _groups(panel, bars, [tables.engine_name(engine) for engine in engines])
-    panel.set_ylabel("resident bytes a non-zero weight")
+    panel.set_ylabel("resident bytes per non-zero weight")
     _legend(figure, panel)
     return figure
 

@@ -52,7 +52,7 @@ def evaluate(
     threads = threads or cores()
     begun = time.perf_counter()
     with progress_for(not (quiet or json_)).stage(f"evaluate {given.name}", 0):
-        truth, answers, unseen = _asked(model, given, k=max(ranks), beam=beam, threads=threads)
+        truth, answers, unseen = _asked(model, given, k=min(max(ranks), model.n_labels), beam=beam, threads=threads)
     seconds = time.perf_counter() - begun
     known = None if train_labels is None else read_matrix(train_labels)
     metrics = measure(answers, truth, at=ranks, train_labels=known)
@@ -62,8 +62,7 @@ def evaluate(
         return
     if unseen:
         say(f"note: {unseen:,} labels of these rows were not in the training; they count as missed")
-    if given.skipped:
-        say(f"note: {given.skipped:,} bad rows were left out")
+    given.note_skipped()
     show(str(metrics))
 
 

@@ -105,8 +105,8 @@ def predict(
     if json_ and output != STANDARD:
         seconds = time.perf_counter() - begun
         show_json({"output": output, "rows": done, "skipped": given.skipped, "k": k, "beam": beam, "seconds": seconds})
-    elif given.skipped:
-        say(f"note: {given.skipped:,} bad rows were left out")
+    else:
+        given.note_skipped()
 
 
 def _check(output: str, kind: str, to_a_stream: bool, resume: bool, again: bool) -> None:

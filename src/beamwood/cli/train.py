@@ -82,7 +82,7 @@ def train(
     if report is not None:
         with written(report) as stream:
             stream.write((json.dumps(model.report.to_dict(), indent=1) + "\n").encode())
-    _finish(model, output, given.skipped, json_)
+    _finish(model, output, given, json_)
 
 
 def _from_texts(given: Given, labels_file: Path | None, features: Any, common: dict[str, Any]) -> Any:
@@ -167,16 +167,15 @@ def _range(option: str, text: str) -> tuple[int, int]:
         raise SettingsError(f"{option} is {text}; expected a number or a range, for example 1-2") from None
 
 
-def _finish(model: Any, output: Path, skipped: int, as_json: bool) -> None:
+def _finish(model: Any, output: Path, given: Given, as_json: bool) -> None:
     """Says what was made and what to do with it."""
     size = output.stat().st_size
     report = model.report
     if as_json:
-        how = {"output": str(output), "bytes": size, "skipped": skipped, "report": report.to_dict()}
+        how = {"output": str(output), "bytes": size, "skipped": given.skipped, "report": report.to_dict()}
         show_json({"labels": model.n_labels, "features": model.n_features, **how})
         return
-    if skipped:
-        say(f"note: {skipped:,} bad rows were left out")
+    given.note_skipped()
     show(
         f"{output}: {model.n_labels:,} labels, {model.n_features:,} features, {bytes_in_words(size)}, "
         f"trained on {report.rows:,} rows in {report.total_seconds:.1f} s"

@@ -19,7 +19,7 @@ from beamwood import _core
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import as_path
 from beamwood.inputs.label_table import LabelTable
-from beamwood.inputs.matrices import as_csr
+from beamwood.inputs.matrices import MatrixLike, as_csr
 from beamwood.inputs.npz import NPY_MAGIC, Unreadable, read_npy
 from beamwood.inputs.npz import read_npz as read_npz_parts
 from beamwood.inputs.records import Records, iter_records, read_records
@@ -50,13 +50,14 @@ class LabelledRows:
     X: csr float32, one row of features per line, ids rising.
     Y: csr float32 of ones, the labels of each row. Empty (0 labels) when the file has targets instead.
     targets: float64, one number per row, when a svmlight file was read with multilabel=False.
-    skipped: how many bad lines were left out (skip_bad=True).
+    skipped, bad: how many bad lines were left out (skip_bad=True), and what was wrong with the first few.
     """
 
     X: sp.csr_matrix
     Y: sp.csr_matrix
     targets: npt.NDArray[np.float64] | None = None
     skipped: int = 0
+    bad: tuple[str, ...] = ()
 
 
 def read_xmc(source: Source, *, skip_bad: bool = False) -> LabelledRows:
@@ -81,7 +82,7 @@ def read_xmc(source: Source, *, skip_bad: bool = False) -> LabelledRows:
             f"{name_of(source)} has {parser.seen:,} rows; expected {rows:,}, as its header says. "
             "The file was cut off or its first line is wrong."
         )
-    return _rows_of(parser, features, labels)
+    return _rows_of(parser, features, labels, source)
 
 
 def read_svmlight(
@@ -113,7 +114,7 @@ def read_svmlight(
     )
     with opened(source) as stream:
         _feed(parser, stream, source)
-    return _rows_of(parser, features, labels, _Base(zero_based, name_of(source)))
+    return _rows_of(parser, features, labels, source, _Base(zero_based, name_of(source)))
 
 
 def read_matrix(path: str | os.PathLike[str]) -> sp.csr_matrix:
@@ -131,19 +132,19 @@ def read_npz(features: str | os.PathLike[str], labels: str | os.PathLike[str]) -
     return LabelledRows(X=X, Y=Y)
 
 
-def write_xmc(target: str | os.PathLike[str] | BinaryIO, X: Any, Y: Any) -> None:
+def write_xmc(target: str | os.PathLike[str] | BinaryIO, X: MatrixLike, Y: MatrixLike) -> None:
     """Writes rows in the XMC repository's format; what `read_xmc` reads back is the same bit for bit."""
-    X, Y = as_csr(X, None, "X"), as_csr(Y, None, "Y")
-    if X.shape[0] != Y.shape[0]:
-        raise DataError(f"X has {X.shape[0]:,} rows and Y {Y.shape[0]:,}; expected the same.")
+    rows, truth = as_csr(X, None, "X"), as_csr(Y, None, "Y")
+    if rows.shape[0] != truth.shape[0]:
+        raise DataError(f"X has {rows.shape[0]:,} rows and Y {truth.shape[0]:,}; expected the same.")
     if isinstance(target, (str, os.PathLike)):
         try:
             with open(target, "wb") as stream:
-                _write_rows(stream, X, Y)
+                _write_rows(stream, rows, truth)
         except OSError as error:
             raise DataError(f"{name_of(target)} cannot be written ({error.strerror}). Check the path.") from error
     else:
-        _write_rows(target, X, Y)
+        _write_rows(target, rows, truth)
 
 
 def xmc_header(line: bytes, source: Source) -> tuple[int, int, int]:
@@ -162,8 +163,13 @@ def xmc_header(line: bytes, source: Source) -> tuple[int, int, int]:
 def _feed(parser: Any, stream: BinaryIO, source: Source) -> None:
     good = all(parser.feed(block) for block in blocks(stream)) and parser.finish()
     if not good:
-        line, found, expected = parser.bad
-        raise DataError(f"{name_of(source)}, line {line} has {found!r}; expected {expected}. {SKIP_BAD}")
+        raise DataError(f"{_bad_lines(parser, source)[0]}. {SKIP_BAD}")
+
+
+def _bad_lines(parser: Any, source: Source) -> tuple[str, ...]:
+    """What is wrong with the first few bad lines."""
+    name = name_of(source)
+    return tuple(f"{name}, line {line} has {found!r}; expected {expected}" for line, found, expected in parser.bad)
 
 
 @dataclass(frozen=True)
@@ -182,7 +188,9 @@ class _Base:
             ids -= 1
 
 
-def _rows_of(parser: Any, features: int | None, labels: int | None, base: _Base | None = None) -> LabelledRows:
+def _rows_of(
+    parser: Any, features: int | None, labels: int | None, source: Source, base: _Base | None = None
+) -> LabelledRows:
     """The parser's arrays as matrices, without a copy of the large ones."""
     skipped = parser.bad_lines
     x_starts, x_ids, x_values, y_starts, y_ids, targets = parser.take()
@@ -196,6 +204,7 @@ def _rows_of(parser: Any, features: int | None, labels: int | None, base: _Base 
         Y=_csr(y_starts, y_ids, np.ones(len(y_ids), dtype=np.float32), (shape, _count(labels, y_ids))),
         targets=targets if len(targets) else None,
         skipped=int(skipped),
+        bad=_bad_lines(parser, source),
     )
 
 

@@ -1,4 +1,4 @@
-"""activations.py — an activation's name in, the numbers the core knows it by out."""
+"""activations.py — an activation's name in, what the core knows it by out."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from beamwood import _core
 from beamwood.errors import SettingsError
 
 NAME = re.compile(r"(identity|(?:log-)?sigmoid)|((?:log-)?hinge)-([1-9]\d?)")  # the one grammar of activations
-_KINDS = {"identity": 0, "sigmoid": 1, "hinge": 2, "log-sigmoid": 3, "log-hinge": 4}
-_PATHS = {"last": 0, "product": 1, "sum": 2, "log-exp": 3}
 _PATHS_OF = {
     "identity": ("last",),
     "sigmoid": ("product",),
@@ -29,9 +27,8 @@ class Activation:
 
     name: str
     path: str
-    kind_number: int
+    kind: str  # the name without the power
     power: int
-    path_number: int
     discount: float = 1.0  # of log-exp: what a node's score is multiplied by before its children add theirs
 
     @classmethod
@@ -43,7 +40,8 @@ class Activation:
                 f"activation {name!r} is not known. Use identity, sigmoid, log-sigmoid, or hinge-p and log-hinge-p "
                 f"with p from 1 to 99, for example hinge-3."
             )
-        paths = _PATHS_OF[found[1] or found[2]]
+        kind = found[1] or found[2]
+        paths = _PATHS_OF[kind]
         if path is not None and (not isinstance(path, str) or path not in paths):
             raise SettingsError(
                 f"path {path!r} does not go with activation {name!r}. Use {' or '.join(map(repr, paths))}."
@@ -55,7 +53,13 @@ class Activation:
                 f"discount is {discount!r} with path {path!r}; expected a number above 0 and up to 1. Below 1 it goes "
                 "with path 'log-exp' only."
             )
-        return cls(str(name), path, _KINDS[found[1] or found[2]], int(found[3] or 1), _PATHS[path], narrow)
+        return cls(str(name), path, kind, int(found[3] or 1), narrow)
+
+    @property
+    def native(self) -> _core.Activation:
+        """The same for the core."""
+        kind, path = (word.replace("-", "_") for word in (self.kind, self.path))
+        return _core.Activation(_core.ActivationKind[kind], self.power, _core.Path[path], self.discount)
 
     @property
     def only_shrinks(self) -> bool:
@@ -79,11 +83,11 @@ class Activation:
     def scores(self, z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """The activation of each z."""
         out = np.empty(z.shape, np.float32)
-        _core.activate(self.kind_number, self.power, np.ascontiguousarray(z, np.float32), out)
+        _core.activate(self.native, np.ascontiguousarray(z, np.float32), out)
         return out
 
     def leaf_scores(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """What an answer shows for the path scores of leaves."""
         out = np.empty(scores.shape, np.float32)
-        _core.leaf_scores(self.path_number, np.ascontiguousarray(scores, np.float32), out)
+        _core.leaf_scores(self.native, np.ascontiguousarray(scores, np.float32), out)
         return out

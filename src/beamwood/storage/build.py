@@ -21,7 +21,7 @@ Array = npt.NDArray[Any]
 Sections = dict[str, Array]  # the arrays of a model by name; one that is not there is empty
 
 NO_LABEL = np.uint32(0xFFFFFFFF)
-WEIGHTS = ("f32", "f16", "u8")  # as they are, as halves, as bytes with a scale for each chunk
+WEIGHTS = tuple(kind.name for kind in _core.WeightKind)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def check_children(label: Array, below: Layer | None, what: str) -> None:
 def cascade_of(placed: Sequence[Placed], tree: int, features: int, threads: int, weights: str) -> Sections:
     """The cascade layout of a tree, from the bottom up, for rows point to rows below them."""
     sections: Sections = {}
-    builder = _core.TreeBuilder(features, WEIGHTS.index(weights))
+    builder = _core.TreeBuilder(features, _core.WeightKind[weights])
     for bundle in reversed(bundles([one.child_start for one in placed])):
         start = np.empty(len(placed[bundle.start].child_start), np.uint64)
         size = builder.measure_columns([csc_of(placed[depth]) for depth in bundle], start, threads)
@@ -206,7 +206,7 @@ def cascade_of_chunks(sections: Sections, tree: int, size: TreeSize, features: i
     fields = dict.fromkeys(("child_start", "row_start", "word_start", "feature", "offset", "words"), np.uint32)
     fields |= {"row_start": np.uint64, "word_start": np.uint64}
     made: Sections = {}
-    builder = _core.TreeBuilder(features)
+    builder = _core.TreeBuilder(features, _core.WeightKind.f32)
     for depth in reversed(range(len(size.nodes))):
         given: Any = [sections.get(layer_name(tree, depth, name), np.zeros(0, kind)) for name, kind in fields.items()]
         start = np.empty(len(given[0]), np.uint64)

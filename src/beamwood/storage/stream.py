@@ -143,7 +143,7 @@ class _Builder:
 
         below: the bundles of layers from theirs on.
         """
-        builder = _core.TreeBuilder(self.features, WEIGHTS.index(self.weights))
+        builder = _core.TreeBuilder(self.features, _core.WeightKind[self.weights])
         bundle = below[0]
         shapes, a, b = [], first, end  # each layer's child starts and nodes
         for depth in bundle:

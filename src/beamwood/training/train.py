@@ -29,7 +29,7 @@ from beamwood.training.pruned import Emptied
 from beamwood.training.report import Report, Stopwatch, peak_bytes
 from beamwood.training.settings import Settings, settings_for
 from beamwood.training.tree import grow
-from beamwood.training.weights import Ints, Match, Shape, layer_weights
+from beamwood.training.weights import Ints, Match, Skeleton, layer_weights
 
 _ROWS_AND_LABELS = ("row_weights", "label_features", "negatives_matrix")  # what train takes beside X, Y and settings
 _TOLD = 4096  # texts between two words of progress
@@ -136,7 +136,7 @@ def _told(texts: Sequence[str], update: Update, begin: float) -> Iterator[str]:
 def train_layers(
     X: Any,
     Y: Any,
-    tree: Shape,
+    tree: Skeleton,
     settings: Settings | None = None,
     *,
     seed: int = 0,
@@ -205,7 +205,9 @@ def _report(problem: Problem, how: _How, watch: Stopwatch, nonzeros: Sequence[tu
     )
 
 
-def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch) -> list[tuple[Shape, int]]:
+def _grown(
+    problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch
+) -> list[tuple[Skeleton, int]]:
     """The shapes of all trees, each with the seed that it and its weights are made from."""
     with watch.stage("label vectors", problem.rows):
         vectors = label_vectors(
@@ -216,7 +218,7 @@ def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch:
             threads=threads,
         )
     kind, parents = (settings.tree, None) if isinstance(settings.tree, str) else ("given", settings.tree)
-    grown: list[tuple[Shape, int]] = []
+    grown: list[tuple[Skeleton, int]] = []
     for tree in range(settings.trees):
         tree_seed = seed + tree * _NEXT_TREE
         with watch.stage(_of("tree", tree, settings.trees), problem.labels):
@@ -237,7 +239,7 @@ def _grown(problem: Problem, settings: Settings, seed: int, threads: int, watch:
 
 def _tree_layers(
     problem: Problem,
-    shape: Shape,
+    shape: Skeleton,
     settings: Settings,
     *,
     seed: int,

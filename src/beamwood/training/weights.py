@@ -18,7 +18,7 @@ from beamwood.training.settings import Settings
 
 Ints = npt.NDArray[np.int64]
 # Layers from the top: the parent of each node, and the label of each leaf (None: as Layer.label says).
-Shape = Sequence[tuple[Ints, "Ints | None"]]
+Skeleton = Sequence[tuple[Ints, "Ints | None"]]
 Watch = Callable[[float], None]
 # The nodes of the last layer so far that each row's beam search keeps: rows x beam, -1 where there is none.
 Match = Callable[[Sequence[Layer]], Ints]
@@ -27,7 +27,7 @@ _FEW_ROWS = 4  # a label: up to here "auto" makes every mistake count in full
 
 def layer_weights(
     problem: Problem,
-    shape: Shape,
+    shape: Skeleton,
     settings: Settings,
     *,
     seed: int,
@@ -71,7 +71,7 @@ def cost_of_mistakes(problem: Problem, settings: Settings) -> float:
     return float(min(1.0, (_FEW_ROWS / problem.rows_per_label) ** 0.25))
 
 
-def ancestors(shape: Shape, labels: int) -> list[Ints]:
+def ancestors(shape: Skeleton, labels: int) -> list[Ints]:
     """For each layer, the node that each label lies under or is; -1 for labels whose leaf lies above it."""
     under: list[Ints] = []
     node = np.full(labels, -1, dtype=np.int64)

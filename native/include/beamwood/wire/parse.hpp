@@ -156,7 +156,7 @@ public:
   }
 
   std::uint64_t bad_lines() const noexcept { return bad_lines_; }
-  const BadLine& bad() const noexcept { return bad_; }
+  const std::vector<BadLine>& bad() const noexcept { return bad_; } // the first few
   std::uint64_t rows() const noexcept { return x_starts.size() - 1; }
   std::uint64_t seen() const noexcept { return seen_; } // rows, good and bad
 
@@ -211,7 +211,7 @@ private:
 
   // Notes what is wrong with the present line; the result is always false.
   bool refuse(std::string found, std::string expected) {
-    bad_ = {line_ - 1, std::move(found), std::move(expected)};
+    if (bad_.size() < kMostTold) bad_.push_back({line_ - 1, std::move(found), std::move(expected)});
     return false;
   }
 
@@ -299,7 +299,8 @@ private:
   std::size_t longest_line_; // bytes
   std::uint64_t line_;       // number of the next line
   std::uint64_t seen_ = 0, bad_lines_ = 0;
-  BadLine bad_;
+  static constexpr std::size_t kMostTold = 5;
+  std::vector<BadLine> bad_;
   std::string carry_;
 };
 

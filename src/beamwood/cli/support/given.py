@@ -10,6 +10,7 @@ from typing import Any
 import scipy.sparse as sp
 import typer
 
+from beamwood.cli.support.output import say
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.data import LabelledRows, read_matrix, read_npz, read_svmlight, read_xmc
 from beamwood.inputs.records import Record, Records, iter_records
@@ -18,11 +19,12 @@ from beamwood.inputs.sources import format_of, name_of, text_lines
 LINES = "lines"
 TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", LINES)
 NUMBER_FORMATS = ("xmc", "svmlight")
+_MOST_TOLD = 5  # bad rows that a note names
 
 
 @dataclass(kw_only=True)
 class Given:
-    """What the command line says about the data. `skipped` grows while bad rows are left out."""
+    """What the command line says about the data. `skipped` grows while bad rows are left out; `bad` has the first."""
 
     data: str | None = None
     x: Path | None = None
@@ -33,6 +35,7 @@ class Given:
     separator: str | None = None
     skip_bad: bool = False
     skipped: int = 0
+    bad: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Given:
@@ -111,7 +114,7 @@ class Given:
             found = read_xmc(self.data, skip_bad=self.skip_bad)
         else:
             found = read_svmlight(self.data, features=features, labels=labels, skip_bad=self.skip_bad)
-        self.skipped = found.skipped
+        self.skipped, self.bad = found.skipped, found.bad
         return found
 
     def _npz(self, with_labels: bool) -> LabelledRows:
@@ -126,6 +129,17 @@ class Given:
     def count_bad(self, message: str) -> None:
         """Called for every bad row that is left out."""
         self.skipped += 1
+        self.bad = (*self.bad, message)[:_MOST_TOLD]
+
+    def note_skipped(self) -> None:
+        """Says how many bad rows were left out, and what was wrong with the first of them."""
+        if not self.skipped:
+            return
+        say(f"note: {self.skipped:,} bad rows were left out")
+        for message in self.bad:
+            say(f"  {message}")
+        if self.bad and self.skipped > len(self.bad):
+            say(f"  and {self.skipped - len(self.bad):,} more")
 
 
 def truth_of(model: Any, records: Records) -> tuple[sp.csr_matrix, int]:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import orjson
 
-from beamwood.hits import JsonAnswer
+from beamwood.server.app.answers import Answer
 from beamwood.server.process.admission import Check
 from beamwood.server.process.registry import Served
 
@@ -32,9 +32,7 @@ def describe(served: Served) -> dict[str, Any]:
     }
 
 
-def suggest(
-    served: Served, text: str, limit: int, threshold: float, beam: int, prefix: str, check: Check
-) -> JsonAnswer:
+def suggest(served: Served, text: str, limit: int, threshold: float, beam: int, prefix: str, check: Check) -> Answer:
     """The best labels of a text with scores in (0, 1]."""
     check()
     begun = time.perf_counter_ns()
@@ -46,7 +44,7 @@ def suggest(
         if score > 0.0 and score >= threshold:
             uri = prefix + quote(hit.key, safe="") if prefix else hit.key
             results.append({"uri": uri, "label": hit.name, "notation": None, "score": score})
-    return JsonAnswer(b'"results":' + orjson.dumps(results), took)
+    return Answer([b'{"results":' + orjson.dumps(results) + b"}"], took)
 
 
 def as_probability(score: float, path: str) -> float:

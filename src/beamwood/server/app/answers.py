@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -14,15 +15,22 @@ import scipy.sparse as sp
 from beamwood import _core
 from beamwood.errors import DataError, FormatError
 from beamwood.filters import Filter
-from beamwood.hits import Hit, JsonAnswer
+from beamwood.hits import Hit
 from beamwood.model import Model
 from beamwood.server.app.replies import Refusal
-from beamwood.server.app.schema import SearchRequest, wrong
+from beamwood.server.app.schema import FeatureRow, SearchRequest, wrong
 from beamwood.server.process.admission import Check
 from beamwood.server.process.registry import Served
 
 _BETWEEN_CHECKS = 20e6  # nanoseconds of work after which it is asked whether to go on
 _LONGEST_ANSWER = 64 << 20  # bytes
+
+
+class Answer(NamedTuple):
+    """The fields of a JSON object without its braces, in pieces, and the nanoseconds that the engine took for them."""
+
+    fields: list[bytes]
+    nanoseconds: int
 
 
 def kind_of(served: Served, question: SearchRequest) -> tuple[Any, ...]:
@@ -31,20 +39,22 @@ def kind_of(served: Served, question: SearchRequest) -> tuple[Any, ...]:
     return (served.name, question.beam.bit_length(), question.exact, filtered, question.features is None)
 
 
-def content(served: Served, answer: JsonAnswer, queue: int) -> bytes:
-    """The whole of an answer that waited some nanoseconds, as JSON."""
+def content(served: Served, answer: Answer, queue: int) -> deque[bytes]:
+    """The whole of an answer that waited some nanoseconds, as JSON, in pieces."""
     tail = b',"engine_us":%.1f,"queue_us":%.1f}' % (answer.nanoseconds / 1e3, queue / 1e3)
-    return served.head + answer.fields + tail
+    if len(answer.fields) == 1:
+        return deque((served.head + answer.fields[0] + tail,))
+    return deque((served.head, *answer.fields, tail))
 
 
 def units_of(question: SearchRequest) -> float:
     """How much work it is, in units that take about the same time for all questions of a kind."""
     texts = question.texts if question.texts is not None else [question.text or ""]
-    size = sum(map(len, texts)) + 4 * len(question.features or ())
+    size = sum(map(len, texts)) + (0 if question.features is None else 4 * len(question.features.ids))
     return float(_core.Costs.units(question.rows, size, question.k))
 
 
-def search(served: Served, question: SearchRequest, check: Check) -> JsonAnswer:
+def search(served: Served, question: SearchRequest, check: Check) -> Answer:
     """The best labels for what is asked. check: called between pieces of long work; it may end it by an error."""
     check()
     if question.features is not None:
@@ -53,7 +63,7 @@ def search(served: Served, question: SearchRequest, check: Check) -> JsonAnswer:
     return _text(served, question) if question.texts is None else _texts(served, question, check)
 
 
-def _text(served: Served, question: SearchRequest) -> JsonAnswer:
+def _text(served: Served, question: SearchRequest) -> Answer:
     assert question.text is not None
     chosen = _filter(served, question)
     if question.exact:
@@ -61,26 +71,28 @@ def _text(served: Served, question: SearchRequest) -> JsonAnswer:
         hits = served.model.search(
             question.text, question.k, question.beam, question.min_score, exact=True, filter=chosen
         )
-        return JsonAnswer(_fields(hits, hits.known_terms), time.perf_counter_ns() - begun)
-    return served.model.search_json(question.text, question.k, question.beam, question.min_score, chosen)
+        return Answer([_fields(hits, hits.known_terms)], time.perf_counter_ns() - begun)
+    found = served.model.search_json(question.text, question.k, question.beam, question.min_score, chosen)
+    return Answer([found.fields], found.nanoseconds)
 
 
-def _texts(served: Served, question: SearchRequest, check: Check) -> JsonAnswer:
+def _texts(served: Served, question: SearchRequest, check: Check) -> Answer:
     """Pieces of the texts one after the other, as large as can be done in the time between two checks."""
     assert question.texts is not None
     chosen, done, size, length = _filter(served, question), 0, 1, 0
-    pieces: list[bytes] = []
+    pieces = [b'"results":[']
     begun = time.perf_counter_ns()
     while done < len(question.texts):
         check()
         since = time.perf_counter_ns()
+        pieces += [b","] if done else []
         pieces.append(_rows(served, question, question.texts[done : done + size], chosen))
         length += len(pieces[-1])
         if length > _LONGEST_ANSWER:
             wrong("texts", f"the answer is longer than {_LONGEST_ANSWER:,} bytes; ask in parts")
         done += size
         size = 2 * size if time.perf_counter_ns() - since < _BETWEEN_CHECKS / 2 else max(1, size // 2)
-    return JsonAnswer(b'"results":[' + b",".join(pieces) + b"]", time.perf_counter_ns() - begun)
+    return Answer([*pieces, b"]"], time.perf_counter_ns() - begun)
 
 
 def _rows(served: Served, question: SearchRequest, texts: list[str], chosen: Filter | None) -> bytes:
@@ -97,9 +109,10 @@ def _rows(served: Served, question: SearchRequest, texts: list[str], chosen: Fil
         raise FormatError("The model is damaged: a key lies outside its table. Get a fresh copy of its file.") from None
 
 
-def _features(served: Served, question: SearchRequest) -> JsonAnswer:
+def _features(served: Served, question: SearchRequest) -> Answer:
     """The best labels of one row of numbers."""
-    row = row_of(served.model, question.features or [])
+    assert question.features is not None
+    row = row_of(served.model, question.features)
     chosen = _filter(served, question)
     begun = time.perf_counter_ns()
     labels, scores = served.model.topk(row, question.k, question.beam, exact=question.exact, filter=chosen)
@@ -112,16 +125,15 @@ def _features(served: Served, question: SearchRequest) -> JsonAnswer:
         for label, score, probability in zip(labels[0].tolist(), scores[0].tolist(), probable, strict=True)
         if label >= 0 and score >= least
     ]
-    return JsonAnswer(_fields(hits, row.nnz), took)
+    return Answer([_fields(hits, row.nnz)], took)
 
 
-def row_of(model: Model, pairs: list[tuple[int, float]]) -> Any:
-    """Pairs of index and value as one row; values of an index that stands twice are added."""
-    ids = np.fromiter((index for index, _ in pairs), np.int64, len(pairs))
+def row_of(model: Model, row: FeatureRow) -> Any:
+    """The same as a matrix of one row; values of an index that stands twice are added."""
+    ids = row.ids
     if len(ids) and ids.max() >= model.n_features:
         wrong("features", f"index {ids.max()} does not exist: the model has {model.n_features:,} features, from 0 on")
-    values = np.fromiter((value for _, value in pairs), np.float32, len(pairs))
-    return sp.coo_array((values, (np.zeros(len(ids), np.int64), ids)), shape=(1, model.n_features)).tocsr()
+    return sp.coo_array((row.values, (np.zeros(len(ids), np.int64), ids)), shape=(1, model.n_features)).tocsr()
 
 
 def _check_words(served: Served) -> None:
@@ -146,7 +158,7 @@ def _filter(served: Served, question: SearchRequest) -> Filter | None:
         raise Refusal(422, "bad-input", message, field="deny" if question.allow is None else "allow") from None
 
 
-def explain(served: Served, question: SearchRequest, check: Check) -> JsonAnswer:
+def explain(served: Served, question: SearchRequest, check: Check) -> Answer:
     """How a label came to its score for a text or a row."""
     assert question.label is not None
     check()
@@ -154,14 +166,15 @@ def explain(served: Served, question: SearchRequest, check: Check) -> JsonAnswer
     if question.text is not None:
         _check_words(served)
     else:
-        query = row_of(served.model, question.features or [])
+        assert question.features is not None
+        query = row_of(served.model, question.features)
     begun = time.perf_counter_ns()
     try:
         found = served.model.explain(query, question.label)
     except DataError as error:
         raise Refusal(422, "bad-input", str(error), field="label") from None
     took = time.perf_counter_ns() - begun
-    return JsonAnswer(orjson.dumps(found.to_dict())[1:-1], took)
+    return Answer([orjson.dumps(found.to_dict())[1:-1]], took)
 
 
 def _fields(hits: Iterable[Hit], known_terms: int) -> bytes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import traceback
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -20,6 +22,8 @@ from beamwood.server.process.log import Log
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
+UNSENT = "beamwood.unsent"  # where a request's scope holds how much of its answer was not handed to the system yet
+_PIECE = 64 * 1024  # bytes of an answer that are written at once
 _OFTEN_SEEN = frozenset((b"authorization", b"content-length", b"content-type", b"origin", b"x-request-id"))
 
 
@@ -98,7 +102,7 @@ class App:
         handlers.admission.unread = self._unread_bytes
 
     def _unread_bytes(self) -> int:
-        return sum(connection.transport.get_write_buffer_size() for connection in self.unread)
+        return sum(connection.unread_bytes() for connection in self.unread)
 
     def drain(self) -> None:
         """From now on every answer closes its connection."""
@@ -154,7 +158,7 @@ class App:
     async def _send(self, request: Request, reply: Reply, send: Send) -> None:
         headers = [
             (b"content-type", reply.content_type),
-            (b"content-length", str(len(reply.body)).encode()),
+            (b"content-length", str(len(reply.body) + sum(map(len, reply.rest or ()))).encode()),
             (b"x-request-id", request.id.encode()),
             *reply.headers,
         ]
@@ -163,7 +167,21 @@ class App:
         if self._draining:
             headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        await send({"type": "http.response.body", "body": reply.body})
+        await send({"type": "http.response.body", "body": reply.body, "more_body": bool(reply.rest)})
+        if reply.rest:
+            await self._send_on(request.scope, reply.rest, send)
+
+    async def _send_on(self, scope: dict[str, Any], rest: deque[bytes], send: Send) -> None:
+        """The rest of a long answer: others get their turn between its pieces, and it waits for slow readers."""
+        scope[UNSENT] = sum(map(len, rest))
+        while rest:
+            piece = rest.popleft()
+            for at in range(0, len(piece), _PIECE):
+                part = piece[at : at + _PIECE]
+                scope[UNSENT] -= len(part)
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+                await asyncio.sleep(0)
+        await send({"type": "http.response.body", "body": b""})
 
     def _preflight(self) -> Reply:
         allowed = (

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from beamwood.hits import JsonAnswer
 from beamwood.server import page
 from beamwood.server.app import annif, answers, openapi
 from beamwood.server.app.metrics import WorkerMetrics
@@ -76,12 +75,13 @@ class Handlers:
         return self._finished(request, served, question, done)
 
     def _finished(self, request: Request, served: Served, question: SearchRequest, done: Done) -> Reply:
-        answer: JsonAnswer = done.answer
+        answer: answers.Answer = done.answer
         queue, engine = done.queue, answer.nanoseconds
         total = time.perf_counter_ns() - request.begun
         self._row.searched(queue, engine, total, question.beam, question.rows)
         request.log |= {"model": served.name, "queue_ms": round(queue / 1e6, 3), "engine_ms": round(engine / 1e6, 3)}
-        return Reply(200, answers.content(served, answer, queue))
+        pieces = answers.content(served, answer, queue)
+        return Reply(200, pieces.popleft(), rest=pieces)
 
     # --- what there is -----------------------------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class Handlers:
         kind, units = (served.name, "suggest"), answers.units_of(question)
         done = await self.admission.ask(work, kind, units, request.scope)
         self._finished(request, served, question, done)
-        return Reply(200, b"{" + done.answer.fields + b"}")
+        return Reply(200, *done.answer.fields)
 
     # --- for those who run it ----------------------------------------------------------------------------------------
 

@@ -89,6 +89,11 @@ def _parameters(options: ServeOptions) -> Schema:
 
 
 def _schemas(options: ServeOptions) -> dict[str, Schema]:
+    return {**_asked(options), **_answered(), **_for_annif(options), **_for_those_who_run_it()}
+
+
+def _asked(options: ServeOptions) -> dict[str, Schema]:
+    """What requests bring."""
     text = {**_STRING, "description": "What to look for."}
     pair = {"type": "array", "prefixItems": [{**_COUNT, "maximum": 2**31 - 1}, _NUMBER], "minItems": 2, "maxItems": 2}
     features = {**_list(pair), "description": "A row of numbers: [index, value] pairs."}
@@ -99,9 +104,6 @@ def _schemas(options: ServeOptions) -> dict[str, Schema]:
         "texts": {**_list(_STRING, 1, options.max_texts), "description": "Many texts, answered together."},
         "features": features,
     }
-    named = {"model": _STRING, "version": {**_STRING, "description": "Names the content of the model's file."}}
-    times = {"engine_us": {**_NUMBER, "minimum": 0}, "queue_us": {**_NUMBER, "minimum": 0}}
-    hits = {"hits": _list(_ref("Hit")), "known_terms": _COUNT}
     return {
         "Search": {
             **_object({**asks, **common}, (*asks, *common), closed=True),
@@ -117,6 +119,15 @@ def _schemas(options: ServeOptions) -> dict[str, Schema]:
             "oneOf": [{"required": ["text"]}, {"required": ["features"]}],
             "examples": [{"text": "history of jazz in new orleans", "label": 0}],
         },
+    }
+
+
+def _answered() -> dict[str, Schema]:
+    """What answers hold."""
+    named = {"model": _STRING, "version": {**_STRING, "description": "Names the content of the model's file."}}
+    times = {"engine_us": {**_NUMBER, "minimum": 0}, "queue_us": {**_NUMBER, "minimum": 0}}
+    hits = {"hits": _list(_ref("Hit")), "known_terms": _COUNT}
+    return {
         "Hit": _object({"label": _COUNT, "key": _STRING, "name": _STRING, "score": _SCORE}),
         "Hits": _object(
             {**named, **hits, "results": _list(_object(hits)), **times}, ("hits", "known_terms", "results")
@@ -154,6 +165,12 @@ def _schemas(options: ServeOptions) -> dict[str, Schema]:
                 )
             }
         ),
+    }
+
+
+def _for_annif(options: ServeOptions) -> dict[str, Schema]:
+    """What Annif sends and gets."""
+    return {
         "Project": _object(
             {
                 "project_id": _STRING,
@@ -181,6 +198,12 @@ def _schemas(options: ServeOptions) -> dict[str, Schema]:
                 )
             }
         ),
+    }
+
+
+def _for_those_who_run_it() -> dict[str, Schema]:
+    """What operators and all who are refused get."""
+    return {
         "Reloaded": _object({"models": _list(_object({"name": _STRING, "version": _STRING}))}),
         "Status": _object({"status": _STRING}),
         "Error": _object(
@@ -226,9 +249,11 @@ def _at(place: str, name: str, schema: Schema, required: bool = False) -> Schema
 
 def _operations(options: ServeOptions) -> dict[str, Schema]:
     """What each documented operation of routes.py takes and gives; `refusals` are those of its own."""
+    return {**_questions(options), **_projects(options), **_administration()}
+
+
+def _questions(options: ServeOptions) -> dict[str, Schema]:
     in_query = [_at("query", name, schema) for name, schema in _parameters(options).items()]
-    first = next(iter(options.models))
-    project = [_at("path", "project", {**_STRING, "minLength": 1, "examples": [first]}, required=True)]
     label = {**_STRING, "minLength": 1, "description": "The label's number or its key.", "examples": ["0"]}
     by = _at("query", "by", {"enum": ["number", "key"], "description": "Digits are a number if this is not given."})
     return {
@@ -261,6 +286,13 @@ def _operations(options: ServeOptions) -> dict[str, Schema]:
             "answer": _json("Label", "The label."),
             "refusals": (404,),
         },
+    }
+
+
+def _projects(options: ServeOptions) -> dict[str, Schema]:
+    first = next(iter(options.models))
+    project = [_at("path", "project", {**_STRING, "minLength": 1, "examples": [first]}, required=True)]
+    return {
         "projects": {
             "summary": "The models as Annif lists projects.",
             "answer": _json("Projects", "All of them."),
@@ -279,6 +311,11 @@ def _operations(options: ServeOptions) -> dict[str, Schema]:
             "answer": _json("Suggestions", "The best labels."),
             "refusals": (404, 415, 422, 503),
         },
+    }
+
+
+def _administration() -> dict[str, Schema]:
+    return {
         "reload": {
             "summary": "Read the model files again, in every worker. Always needs a token.",
             "answer": _json("Reloaded", "What is served now."),

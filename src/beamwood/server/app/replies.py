@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, NamedTuple
 
 import orjson
@@ -32,12 +33,13 @@ STATUSES = {  # all that this server answers with, and what each means: read by 
 
 
 class Reply(NamedTuple):
-    """One answer."""
+    """One answer. rest: what follows the body, where it is long: sent piece by piece, and let go of as it is."""
 
     status: int
     body: bytes
     content_type: bytes = b"application/json"
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    rest: deque[bytes] | None = None
 
 
 class Gone(Exception):

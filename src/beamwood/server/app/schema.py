@@ -7,13 +7,24 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import parse_qsl
 
+import numpy as np
+import numpy.typing as npt
 import orjson
 
+from beamwood import _core
 from beamwood.server.app.replies import Refusal
 from beamwood.server.options import ServeOptions
 
 _FLOAT32_MOST = 3.4028234663852886e38
 _LARGEST_LABEL = 2**32 - 1
+_MOST_FIELDS = 100  # of a body, far more than there are
+
+
+class FeatureRow(NamedTuple):
+    """One row of numbers: indices in any order, and their values."""
+
+    ids: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float32]
 
 
 class SearchRequest(NamedTuple):
@@ -24,7 +35,7 @@ class SearchRequest(NamedTuple):
     beam: int
     text: str | None = None
     texts: list[str] | None = None
-    features: list[tuple[int, float]] | None = None
+    features: FeatureRow | None = None
     exact: bool = False
     min_score: float | None = None
     allow: list[str] | None = None
@@ -49,6 +60,7 @@ class RequestReader:
 
     def __init__(self, options: ServeOptions) -> None:
         self._options = options
+        self._most_values = options.max_texts + 2 * options.max_keys + _MOST_FIELDS
         search: dict[str, Callable[[str, Any], Any]] = {
             "model": _name,
             "text": _text,
@@ -69,11 +81,11 @@ class RequestReader:
 
     def search(self, body: bytes) -> SearchRequest:
         """The question in the JSON body of a search."""
-        return self._one_of(self._checked(_json_object(body), self._search), ("text", "texts", "features"))
+        return self._one_of(self._checked(self._object(body), self._search), ("text", "texts", "features"))
 
     def explain(self, body: bytes) -> SearchRequest:
         """The question in the JSON body of a request for an explanation."""
-        given = self._checked(_json_object(body), self._explain)
+        given = self._checked(self._object(body), self._explain)
         if given.get("label") is None:
             wrong("label", "expected the number or the key of the label to explain, found none")
         return self._one_of(given, ("text", "features"))
@@ -104,6 +116,19 @@ class RequestReader:
             if name in self._annif:
                 given[name] = self._annif[name](name, _from_string(name, value))
         return given["text"], given["limit"], given["threshold"]
+
+    def _object(self, body: bytes) -> dict[str, Any]:
+        """The fields of a JSON body. Native code reads the features, and bounds what is left for Python to make."""
+        ids, values, start, end, others, odd, twice = _core.read_pairs(body)
+        if twice:
+            wrong("features", "expected once, found twice")
+        if others > self._most_values:
+            if odd is not None:
+                wrong(f"features[{odd}]", "expected a pair [index, value]")
+            message = f"The body has more than {self._most_values:,} values besides features. Ask in parts."
+            raise Refusal(422, "bad-input", message)
+        given = _json_object(body[:start] + b"null" + body[end:] if end else body)
+        return given | {"features": FeatureRow(ids, values)} if end else given
 
     def _checked(
         self, given: Mapping[str, Any], known: Mapping[str, Callable[[str, Any], Any]], also: str = ""
@@ -150,7 +175,7 @@ class RequestReader:
             wrong(name, f"expected a list of at most {most:,} label keys, found {_kind(value)}")
         for number, key in enumerate(value):
             if type(key) is not str:
-                wrong(f"{name}[{number}]", f"expected the key of a label, a string,, found {_kind(key)}")
+                wrong(f"{name}[{number}]", f"expected the key of a label, a string, found {_kind(key)}")
         return value
 
 
@@ -249,17 +274,21 @@ def _label(name: str, value: Any) -> int | str:
     wrong(name, f"expected the number or the key of a label, found {_kind(value)}")
 
 
-def _features(name: str, value: Any) -> list[tuple[int, float]]:
+def _features(name: str, value: Any) -> FeatureRow:
+    """A row that native code has read; or the reason why it did not."""
+    if type(value) is FeatureRow:
+        return value
     if type(value) is not list:
         wrong(name, f"expected a list of [index, value] pairs, found {_kind(value)}")
-    pairs = []
+    ids, values = [], []
     for number, pair in enumerate(value):
         if type(pair) is not list or len(pair) != 2:
             wrong(f"{name}[{number}]", f"expected a pair [index, value], found {_kind(pair)}")
         index, weight = pair
         if type(index) is not int or not 0 <= index < 2**31:
-            wrong(f"{name}[{number}]", f"expected the index of a feature, from 0 on,, found {_kind(index)}")
+            wrong(f"{name}[{number}]", f"expected the index of a feature, from 0 on, found {_kind(index)}")
         if type(weight) not in (int, float) or not abs(weight) <= _FLOAT32_MOST:
             wrong(f"{name}[{number}]", f"expected a finite float32, found {_kind(weight)}")
-        pairs.append((index, float(weight)))
-    return pairs
+        ids.append(index)
+        values.append(float(weight))
+    return FeatureRow(np.array(ids, np.int64), np.array(values, np.float32))

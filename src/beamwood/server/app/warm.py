@@ -13,6 +13,7 @@ import numpy as np
 
 from beamwood import _core
 from beamwood.server.app.answers import row_of
+from beamwood.server.app.schema import FeatureRow
 from beamwood.server.process.registry import Served
 
 _QUESTIONS = 256
@@ -24,6 +25,7 @@ def warm(served: Served, how: str) -> int:
     """Asks a model some questions (how many), after reading every page if how is "file"; none if it is "off"."""
     if how == "off":
         return 0
+    _core.give_way()  # to those who answer meanwhile: this runs on a thread beside the event loop
     if how == "file":
         for array in served.model.parts.sections.values():
             if array.nbytes:
@@ -42,5 +44,6 @@ def _ask(served: Served, label: int) -> None:
     if served.model.text is not None:
         served.model.search_json(served.model.name(label), 10, 10, None, None)
         return
-    features = np.linspace(label % max(1, served.model.n_features // _TERMS), served.model.n_features - 1, _TERMS)
-    served.model.topk(row_of(served.model, [(int(feature), 1.0) for feature in features]), 10, 10)
+    first = label % max(1, served.model.n_features // _TERMS)
+    ids = np.linspace(first, served.model.n_features - 1, _TERMS, dtype=np.int64)
+    served.model.topk(row_of(served.model, FeatureRow(ids, np.ones(_TERMS, np.float32))), 10, 10)

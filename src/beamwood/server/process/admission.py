@@ -173,6 +173,7 @@ class AdmissionQueue:
 
     def _serve(self) -> None:
         """What an engine thread does: takes a question and answers it, on and on."""
+        _core.give_way()  # to the event loops, of this worker and of others
         while (job := self._todo.get()) is not None:
             begun = time.perf_counter_ns()
             waited = begun - job.admitted

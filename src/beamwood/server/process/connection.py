@@ -20,7 +20,7 @@ from typing import Any
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from beamwood.server.app.dispatch import App
+from beamwood.server.app.dispatch import UNSENT, App
 from beamwood.server.app.replies import Gone, Refusal
 from beamwood.server.process.admission import JOB
 from beamwood.server.process.direct import is_direct
@@ -230,9 +230,14 @@ class Connection(HttpToolsProtocol):
         elif self.answered is not None and self.answered < now - idle:
             self.transport.close()
 
+    def unread_bytes(self) -> int:
+        """How much of the answers that were made has not gone out."""
+        unsent: int = 0 if self._running is None else self._running.scope.get(UNSENT, 0)
+        return unsent + self.transport.get_write_buffer_size()
+
     def _is_unread(self, now: float, patience: float) -> bool:
         """Whether the client has not taken its share of an answer in time."""
-        size = self.transport.get_write_buffer_size()
+        size = self.unread_bytes()
         if size == 0:
             self._unread = None
             return False

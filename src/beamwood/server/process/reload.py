@@ -16,6 +16,8 @@ from beamwood.server.options import ServeOptions
 from beamwood.server.process.handover import BadModel, OpenFiles, memory_file, read_memory
 from beamwood.server.process.log import Log
 
+_NICE = 19
+
 
 class Taker(Protocol):
     """A worker, as far as a reload knows it."""
@@ -67,7 +69,7 @@ class Reloads:
             self._refuse(workers, error.name, str(error))
             return
         self._verdict = memory_file("beamwood-verdict", None)
-        self._verifier = start("verify", self._candidate, self._settings, self._verdict)
+        self._verifier = start("verify", self._candidate, self._settings, self._verdict, nice=_NICE)
 
     def _verified(self, workers: Sequence[Taker]) -> None:
         assert self._candidate is not None
@@ -112,9 +114,13 @@ class Reloads:
         self._waiting = []
 
 
-def start(module: str, files: OpenFiles, *numbers: int, before: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
+def start(
+    module: str, files: OpenFiles, *numbers: int, before: tuple[int, ...] = (), nice: int = 0
+) -> subprocess.Popen[bytes]:
     """Starts a module of this folder. The words of its command line are numbers: first others, then of open files."""
     shared = (*numbers, *files.numbers)
-    command = [sys.executable, "-m", f"beamwood.server.process.{module}", *map(str, (*before, *shared))]
+    name = f"beamwood.server.process.{module}"
+    how = ["-c", f"import os; os.nice({nice}); from {name} import main; main()"] if nice else ["-m", name]
+    command = [sys.executable, *how, *map(str, (*before, *shared))]
     stderr = subprocess.DEVNULL if sys.stderr is None else None
     return subprocess.Popen(command, pass_fds=shared, stdin=subprocess.DEVNULL, stderr=stderr)

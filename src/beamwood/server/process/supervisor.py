@@ -243,7 +243,8 @@ def _listen(options: ServeOptions) -> socket.socket:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise SettingsError(
-            f"cannot listen at {options.host}:{options.port}: {reason}; choose another --port or --host"
+            f"{options.host}:{options.port} cannot be listened at ({reason}); expected a free port of this machine. "
+            "Give another --port or --host."
         ) from None
     listener.listen(_BACKLOG)
     listener.setblocking(False)

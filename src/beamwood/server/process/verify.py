@@ -1,7 +1,8 @@
 """verify.py — open model files in, a verdict out: all checksums right, filters readable. Run by reload.py.
 
 A process of its own, for two reasons: to read and to hash every byte of a large file takes no time from those who
-answer, not even Python's lock, and a file that takes the process down takes no one else down.
+answer, not even Python's lock, and a file that takes the process down takes no one else down. It is as nice as can be
+from its first instruction on (reload.py): to start Python and import everything is half of its work.
 """
 
 from __future__ import annotations
@@ -10,15 +11,14 @@ import json
 import os
 import sys
 
+from beamwood import _core
 from beamwood.server.process.handover import BadModel, OpenFiles, options_of, read_memory
 from beamwood.server.process.registry import opened
-
-_NICE = 10
 
 
 def main() -> None:
     """The words of the command line are numbers of open files: options, verdict, models and filters."""
-    os.nice(_NICE)
+    _core.give_way()
     settings, verdict, *files = map(int, sys.argv[1:])
     options = options_of(read_memory(settings))
     try:

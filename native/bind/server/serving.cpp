@@ -3,7 +3,7 @@
 // The law: what it does for a request is what the server's application does for it (server/app/);
 // where it cannot, it does nothing and says so. It runs on the event loop and keeps Python's lock: only questions that
 // are known to be short are answered here, and passing the lock to and fro would take longer than they do.
-#include "find.hpp"
+#include "../find.hpp"
 
 #include <array>
 #include <bit>
@@ -57,11 +57,11 @@ struct SearchCounts {
 // Lines of JSON about requests that wait to be written.
 class LogLines {
 public:
-  LogLines(bool wanted, std::uint32_t worker) : wanted_(wanted), worker_(worker) {}
+  LogLines(bool kept, std::uint32_t worker) : kept_(kept), worker_(worker) {}
 
   void add(std::string_view id, std::string_view method, std::string_view model, std::uint64_t total,
            std::uint64_t engine) {
-    if (!wanted_) return;
+    if (!kept_) return;
     if (lines_.size() > most) return void(++lost_);
     lines_ += "{\"time\":\"";
     put_time();
@@ -102,7 +102,7 @@ private:
     lines_ += 'Z';
   }
 
-  bool wanted_;
+  bool kept_;
   std::uint32_t worker_;
   std::string lines_, stamp_;
   std::chrono::seconds second_{};
@@ -126,18 +126,17 @@ public:
   std::vector<std::string> hosts; // that requests may name, in lower case; all if there are none
 
   // A model in the place of the one of that name; the first one that was given answers when none is named.
-  // parts: forest, vectorizer, captions, matcher, isa, bound; nothing if it knows no words.
+  // parts: forest, vectorizer, captions, options of the engine; nothing if it knows no words.
   // kinds: what costs call a question by the width of its beam in bits.
   void put(const std::string& name, const nb::tuple& parts, std::string begin, std::vector<std::size_t> kinds) {
     Model fresh{name, std::move(begin), std::move(kinds), parts};
     if (parts.size() > 0) {
       fresh.forest = nb::cast<PyForest*>(parts[0]), fresh.vectorizer = nb::cast<Vectorizer*>(parts[1]);
       fresh.captions = nb::cast<Captions*>(parts[2]);
-      fresh.matcher = nb::cast<int>(parts[3]), fresh.isa = nb::cast<int>(parts[4]);
-      fresh.bound = nb::cast<bool>(parts[5]);
+      fresh.engine = nb::cast<SearchOptions&>(parts[3]);
     }
     if (fresh.kinds.size() != widths || std::ranges::max(fresh.kinds) >= costs_.size())
-      throw nb::value_error("a kind that has a price is wanted for each width");
+      throw nb::value_error("kinds do not have an estimated cost for each width");
     for (Model& model : models_)
       if (model.name == name) return void(model = std::move(fresh));
     models_.push_back(std::move(fresh));
@@ -188,8 +187,7 @@ private:
     PyForest* forest = nullptr;
     Vectorizer* vectorizer = nullptr;
     Captions* captions = nullptr;
-    int matcher = -1, isa = 0;
-    bool bound = false;
+    SearchOptions engine{};
   };
 
   static bool is_id(std::string_view id) {
@@ -210,8 +208,8 @@ private:
   // Appends hits to the content. False when the model is damaged: the application finds that too, and says so.
   bool search(const Model& model, const Question& asked, std::uint64_t& engine) {
     const Shelf<CallScratch>::Loan scratch(model.forest->shelf);
-    const Wanted wanted{asked.k, asked.beam, model.matcher, model.isa, model.bound, nullptr};
-    const Found found = find(*model.forest, *model.vectorizer, asked.text, wanted, *scratch);
+    const Found found = find(*model.forest, *model.vectorizer, asked.text,
+                             {asked_of(model.engine, asked.k, asked.beam), nullptr}, *scratch);
     engine = found.nanoseconds;
     if (!found.sound) return false;
     try {
@@ -270,28 +268,6 @@ private:
   std::string content_, answer_; // kept, so that their memory is
 };
 
-// Ends the native work of whoever has entered it. Set from any thread, at any time, once.
-class Stop {
-public:
-  void set() noexcept { flag_.store(true, std::memory_order_relaxed); }
-  void enter() noexcept { before_ = std::exchange(current_stop, &flag_); }
-  void leave() noexcept { current_stop = before_; }
-
-private:
-  StopFlag flag_{false};
-  const StopFlag* before_ = nullptr;
-};
-
-// Reads a byte of every page, so that those who follow need not wait for the disk or the system.
-std::uint64_t touch(const In<std::uint8_t>& bytes) {
-  constexpr std::size_t page = 4096;
-  const nb::gil_scoped_release released;
-  std::uint64_t sum = 0;
-  for (std::size_t at = 0; at < bytes.shape(0); at += page)
-    sum += static_cast<const volatile std::uint8_t*>(bytes.data())[at];
-  return sum;
-}
-
 using Labels = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Scores = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
@@ -318,15 +294,6 @@ nb::bytes rows_json(const Labels& labels, const Scores& scores, const In<std::in
 } // namespace
 
 void bind_serving(nb::module_& m) {
-  nb::exception<Stopped>(m, "Stopped");
-  nb::class_<Stop>(m, "Stop", "Ends native work: `with stop:` searches on one thread, `stop.set()` on another.")
-      .def(nb::init<>())
-      .def("set", &Stop::set, "Ends what runs, and what is begun, inside `with`: it raises Stopped.")
-      .def("__enter__", &Stop::enter)
-      .def(
-          "__exit__", [](Stop& self, nb::handle, nb::handle, nb::handle) { self.leave(); }, nb::arg("kind").none(),
-          nb::arg("error").none(), nb::arg("traceback").none());
-  m.def("touch", &touch, nb::arg("bytes"), "Reads a byte of every page; what they add up to.");
   m.def("rows_json", &rows_json, nb::arg("labels"), nb::arg("scores"), nb::arg("known"), nb::arg("captions"),
         nb::arg("least"), "Hits and known terms of each query as JSON objects.");
   nb::class_<QuestionReader>(m, "QuestionReader", "Reads plain questions.")
@@ -358,7 +325,7 @@ void bind_serving(nb::module_& m) {
       .def("add", &SearchCounts::add, nb::arg("queue"), nb::arg("engine"), nb::arg("total"), nb::arg("beam"),
            nb::arg("rows"));
   nb::class_<LogLines>(m, "LogLines", "Lines about requests that wait to be written.")
-      .def(nb::init<bool, std::uint32_t>(), nb::arg("wanted"), nb::arg("worker"))
+      .def(nb::init<bool, std::uint32_t>(), nb::arg("kept"), nb::arg("worker"))
       .def("take", &LogLines::take);
   nb::class_<ShortSearches>(m, "ShortSearches", "Answers plain requests for searches that are short.")
       .def(nb::init<QuestionReader, nb::object, nb::object, nb::object, std::string>(), nb::arg("reader"),
