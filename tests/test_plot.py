@@ -112,3 +112,11 @@ def test_without_matplotlib_the_message_says_what_to_install(model: bw.Model, mo
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"pip install '\.\[plot\]'"):
         model.plot_tree()
+
+
+def test_plot_reliability_draws_what_is_said_against_what_is_right(model: bw.Model, data: tuple[Any, Any]) -> None:
+    figure = plot.plot_reliability(model.calibrate(*data), *data)
+    (panel,) = figure.axes
+    assert [line.get_label().partition(":")[0] for line in panel.get_lines()[1:]] == ["score", "probability"]
+    assert all(len(line.get_xdata()) == 10 for line in panel.get_lines()[1:])
+    assert len(plot.plot_reliability(model, *data).axes[0].get_lines()) == 2

@@ -27,6 +27,8 @@ from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import positive
 from beamwood.inputs.label_matrix import LabelsLike
 from beamwood.inputs.matrices import MatrixLike, as_csr
+from beamwood.life.calibration import calibration_error
+from beamwood.life.truth import relevant, rows_and_truth
 from beamwood.metrics import evaluate
 from beamwood.training.report import Report
 
@@ -210,6 +212,33 @@ def measure_beams(
         slowest=tuple(np.quantile(typical, 0.99, axis=1).tolist()),
         queries=len(rows),
     )
+
+
+def plot_reliability(model: Model, X: Any, Y: Any, *, k: int = 5, parts: int = 10) -> Drawing:
+    """How often labels that are said to be so probable are right: the raw score and, of a calibrated model, the curve.
+
+    X, Y: rows, or texts, and their true labels, which the model was neither trained nor calibrated on. Each point is
+    one of `parts` equal parts of the answers to depth k; a model that means what it says has them on the diagonal.
+    """
+    rows, truth = rows_and_truth(model, X, Y)
+    labels, scores = model.topk(rows, k=min(positive(k, "k"), model.n_labels))
+    right, there = relevant(labels, truth), labels >= 0
+    shown = [("score", np.clip(scores, 0.0, 1.0))]
+    if model.is_calibrated:
+        shown.append(("probability", model.probability(scores)))
+    figure, (panel,) = _panels(1, width=5.0, height=4.6)
+    panel.plot([0, 1], [0, 1], color="#999999", linewidth=1, linestyle="--")
+    for number, (name, values) in enumerate(shown):
+        said, hit = values[there], right[there]
+        error = calibration_error(said.astype(np.float64), hit)
+        pieces = np.array_split(np.argsort(said, kind="stable"), positive(parts, "parts"))
+        points = [(said[piece].mean(), hit[piece].mean()) for piece in pieces if len(piece)]
+        panel.plot(*zip(*points, strict=True), "o-", color=COLOURS[number], label=f"{name}: {error:.1f} points off")
+    panel.set_xlabel("said")
+    panel.set_ylabel("share that is right")
+    panel.legend(frameon=False)
+    _title(figure, f"the first {k} labels of {len(labels):,} rows")
+    return figure
 
 
 def _panels(count: int, height: float = 3.6, width: float | None = None) -> tuple[Drawing, list[Axes]]:

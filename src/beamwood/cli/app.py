@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from beamwood._version import __version__
 from beamwood.cli.bench import bench
+from beamwood.cli.calibrate import calibrate
 from beamwood.cli.compress import compress
 from beamwood.cli.convert import convert
 from beamwood.cli.evaluate import evaluate
@@ -104,5 +105,5 @@ def _beamwood(
     """
 
 
-for _verb in (train, predict, evaluate, search, explain, serve, inspect, compress, convert, bench):
+for _verb in (train, predict, evaluate, search, explain, serve, inspect, calibrate, compress, convert, bench):
     app.command(no_args_is_help=True)(_verb)

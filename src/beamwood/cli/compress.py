@@ -56,7 +56,7 @@ def compress(
             separator=separator,
             skip_bad=skip_bad,
         )
-        measure = _measured_on(model, given)
+        measure = measured_on(model, given)
     small = model.compress(weights, top=top, threshold=threshold, measure=measure)
     small.save(small_file)
     assert isinstance(small.report, Compression)  # compress always says what it cost
@@ -66,8 +66,8 @@ def compress(
     show(f"{small_file}: {small_file.stat().st_size:,} bytes\n{small.report}")
 
 
-def _measured_on(model: Any, given: Given) -> tuple[Any, Any]:
-    """Queries and true labels; labels that the model does not know are left out, both models miss them."""
+def measured_on(model: Any, given: Given) -> tuple[Any, Any]:
+    """Queries and true labels; labels that the model does not know are left out: no answer can have them."""
     if not given.is_text:
         rows = given.rows(model.n_features, model.n_labels)
         return rows.X, rows.Y

@@ -13,6 +13,7 @@ from rich.table import Table
 from beamwood.batch.score import text_of
 from beamwood.cli.support import options as o
 from beamwood.cli.support.allowed import filter_of
+from beamwood.cli.support.options import threshold_of
 from beamwood.cli.support.output import one_line, show, show_json
 
 _PROMPT = "search> "
@@ -27,6 +28,7 @@ def search(
     k: o.K = 10,
     beam: o.Beam = 10,
     min_score: o.MinScore = None,
+    threshold: o.Threshold = None,
     allow: o.Allow = None,
     allow_file: o.AllowFile = None,
     deny: o.Deny = None,
@@ -45,13 +47,14 @@ def search(
     model = bw.load(model_file)
     text_of(model)
     allowed = filter_of(model, allow, allow_file, deny, deny_file)
+    least = threshold_of(threshold)
     queries = iter([" ".join(query)]) if query else _asked()
     for text in queries:
         begun = time.perf_counter()
-        hits = model.search(text, k=k, beam=beam, min_score=min_score, filter=allowed)
+        hits = model.search(text, k=k, beam=beam, min_score=min_score, filter=allowed, threshold=least)
         took = (time.perf_counter() - begun) * 1e6
         if json_:
-            found = [{"label": h.label, "key": h.key, "name": h.name, "score": float(h.score)} for h in hits]
+            found = [{n: v for n, v in hit._asdict().items() if n != "probability" or v is not None} for hit in hits]
             show_json({"query": text, "hits": found, "microseconds": round(took, 1)})
         else:
             _show(model, text, hits, took)
@@ -85,6 +88,7 @@ def _show(model: Any, text: str, hits: Any, took: float) -> None:
     table.add_column(overflow="fold")
     table.add_column(overflow="fold", style="dim")
     for hit in hits:
-        table.add_row(f"{hit.score:.3f}", one_line(hit.name), one_line(hit.key) if hit.key != hit.name else "")
+        shown = f"{hit.score:.3f}" if hit.probability is None else f"{100 * hit.probability:.1f} %"
+        table.add_row(shown, one_line(hit.name), one_line(hit.key) if hit.key != hit.name else "")
     show(table)
     show(f"{len(hits)} of {model.n_labels:,} labels in {took:,.0f} µs")

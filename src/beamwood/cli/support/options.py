@@ -66,6 +66,13 @@ Separator = Annotated[
 SkipBad = Annotated[bool, flag("--skip-bad", help="Leave bad rows out and count them.", rich_help_panel=_DATA_PANEL)]
 K = Annotated[int, _whole(1, "--k", "-k", help="Labels returned for each query.")]
 Beam = Annotated[int, _whole(1, "--beam", "-b", help="Nodes kept per layer: more is slower and finds more.")]
+Threshold = Annotated[
+    str | None,
+    typer.Option(
+        "--threshold",
+        help="Only labels that apply: of at least this probability, or those above the model's cut: cut.",
+    ),
+]
 MinScore = Annotated[float | None, typer.Option(help="Leave out labels that score less.")]
 Allow = Annotated[
     list[str] | None,
@@ -79,3 +86,13 @@ Force = Annotated[bool, flag("--force", "-f", help="Replace a file that is there
 Json = Annotated[bool, flag("--json", help="Print one JSON object for machines, and no progress.")]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Show no progress.")]
 Debug = Annotated[bool, flag("--debug", callback=_remember_debug, help="Show where an error came from.", is_eager=True)]
+
+
+def threshold_of(given: str | None) -> float | bool | None:
+    """What --threshold means: a least probability, or True for the model's own cut."""
+    if given is None or given == "cut":
+        return None if given is None else True
+    try:
+        return float(given)
+    except ValueError:
+        raise typer.BadParameter(f"--threshold is {given}; expected a probability from 0 to 1, or cut.") from None

@@ -40,7 +40,7 @@ def suggest(served: Served, text: str, limit: int, threshold: float, beam: int, 
     took = time.perf_counter_ns() - begun
     results = []
     for hit in hits:
-        score = as_probability(hit.score, served.path)
+        score = as_probability(hit.score, served.path) if hit.probability is None else hit.probability
         if score > 0.0 and score >= threshold:
             uri = prefix + quote(hit.key, safe="") if prefix else hit.key
             results.append({"uri": uri, "label": hit.name, "notation": None, "score": score})

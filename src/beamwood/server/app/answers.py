@@ -57,19 +57,33 @@ def units_of(question: SearchRequest) -> float:
 def search(served: Served, question: SearchRequest, check: Check) -> Answer:
     """The best labels for what is asked. check: called between pieces of long work; it may end it by an error."""
     check()
+    _check_threshold(served, question)
     if question.features is not None:
         return _features(served, question)
     _check_words(served)
     return _text(served, question) if question.texts is None else _texts(served, question, check)
 
 
+def _how(question: SearchRequest) -> dict[str, Any]:
+    """Arguments of topk and search."""
+    return {"exact": question.exact, "threshold": question.threshold}
+
+
+def _check_threshold(served: Served, question: SearchRequest) -> None:
+    """Refuses a threshold that the model cannot apply."""
+    if question.threshold is True and served.model.threshold is None:
+        wrong("threshold", "this model has no cut; expected a model that `beamwood calibrate` has given one")
+    if question.threshold not in (None, True) and not served.model.is_calibrated:
+        wrong("threshold", "this model knows no probabilities; expected one that `beamwood calibrate` has made")
+
+
 def _text(served: Served, question: SearchRequest) -> Answer:
     assert question.text is not None
     chosen = _filter(served, question)
-    if question.exact:
+    if question.exact or question.threshold is not None:
         begun = time.perf_counter_ns()
         hits = served.model.search(
-            question.text, question.k, question.beam, question.min_score, exact=True, filter=chosen
+            question.text, question.k, question.beam, question.min_score, filter=chosen, **_how(question)
         )
         return Answer([_fields(hits, hits.known_terms)], time.perf_counter_ns() - begun)
     found = served.model.search_json(question.text, question.k, question.beam, question.min_score, chosen)
@@ -100,7 +114,7 @@ def _rows(served: Served, question: SearchRequest, texts: list[str], chosen: Fil
     fitted = served.model.text
     assert fitted is not None
     X = fitted.transform(texts, threads=1)
-    labels, scores = served.model.topk(X, question.k, question.beam, exact=question.exact, filter=chosen)
+    labels, scores = served.model.topk(X, question.k, question.beam, filter=chosen, **_how(question))
     least = -math.inf if question.min_score is None else question.min_score
     captions = served.model.native_parts()[2]
     try:
@@ -115,7 +129,7 @@ def _features(served: Served, question: SearchRequest) -> Answer:
     row = row_of(served.model, question.features)
     chosen = _filter(served, question)
     begun = time.perf_counter_ns()
-    labels, scores = served.model.topk(row, question.k, question.beam, exact=question.exact, filter=chosen)
+    labels, scores = served.model.topk(row, question.k, question.beam, filter=chosen, **_how(question))
     took = time.perf_counter_ns() - begun
     least = -math.inf if question.min_score is None else question.min_score
     model = served.model

@@ -77,6 +77,10 @@ def _parameters(options: ServeOptions) -> Schema:
         "beam": _whole(options.max_beam, options.beam, "Nodes kept per layer: more is slower and finds more."),
         "exact": {"type": "boolean", "default": False, "description": "The true best k, whatever the beam."},
         "min_score": {**_NUMBER, "description": "Leave out labels that score less."},
+        "threshold": {
+            "oneOf": [{**_NUMBER, "minimum": 0, "maximum": 1}, {"const": True}],
+            "description": "Leave out labels that are less probable; true: those below the model's own cut.",
+        },
         "allow": {**keys, "description": "Only labels with these keys."},
         "deny": {**keys, "description": "No labels with these keys."},
         "missing": {
@@ -128,7 +132,16 @@ def _answered() -> dict[str, Schema]:
     times = {"engine_us": {**_NUMBER, "minimum": 0}, "queue_us": {**_NUMBER, "minimum": 0}}
     hits = {"hits": _list(_ref("Hit")), "known_terms": _COUNT}
     return {
-        "Hit": _object({"label": _COUNT, "key": _STRING, "name": _STRING, "score": _SCORE}),
+        "Hit": _object(
+            {
+                "label": _COUNT,
+                "key": _STRING,
+                "name": _STRING,
+                "score": _SCORE,
+                "probability": {**_NUMBER, "minimum": 0, "maximum": 1, "description": "Of a calibrated model."},
+            },
+            ("probability",),
+        ),
         "Hits": _object(
             {**named, **hits, "results": _list(_object(hits)), **times}, ("hits", "known_terms", "results")
         ),

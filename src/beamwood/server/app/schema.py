@@ -38,6 +38,7 @@ class SearchRequest(NamedTuple):
     features: FeatureRow | None = None
     exact: bool = False
     min_score: float | None = None
+    threshold: float | bool | None = None  # the least probability, or true for the model's cut
     allow: list[str] | None = None
     deny: list[str] | None = None
     filter: str | None = None
@@ -70,6 +71,7 @@ class RequestReader:
             "beam": _whole(options.max_beam),
             "exact": _flag,
             "min_score": _number,
+            "threshold": _threshold,
             "allow": self._keys,
             "deny": self._keys,
             "filter": _name,
@@ -189,6 +191,16 @@ def _json_object(body: bytes) -> dict[str, Any]:
     return given
 
 
+def _threshold(name: str, value: Any) -> float | bool:
+    """The least probability, or true for the cut that is stored in the model."""
+    if value is True:
+        return True
+    least = value if isinstance(value, bool) else _number(name, value)
+    if least is False or not 0 <= least <= 1:
+        wrong(name, f"{_kind(value)} is given; expected a probability from 0 to 1, or true for the model's cut")
+    return least
+
+
 def _pairs(query: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(query.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=20_000)
@@ -202,6 +214,8 @@ def _from_string(name: str, value: str) -> Any:
     """A field of a query string as the JSON value it stands for."""
     if name in ("k", "beam", "limit"):
         return int(value) if value.isascii() and value.isdecimal() and len(value) < 10 else value
+    if name == "threshold" and value == "true":
+        return True
     if name in ("min_score", "threshold"):
         try:
             return float(value)

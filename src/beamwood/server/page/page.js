@@ -105,15 +105,24 @@ function row(hit, i, best) {
   const button = make(
     "button",
     { type: "button", "aria-expanded": "false", "aria-controls": `why-${hit.label}`, onclick: (e) => toggle(e.currentTarget.parentElement),
-      "aria-label": `${i + 1}. ${hit.name}, score ${number(hit.score)}. Explain` },
+      "aria-label": `${i + 1}. ${hit.name}, ${meant(hit)}. Explain` },
     make("span", { class: "rank" }, String(i + 1)),
     make("span", {}, make("span", { class: "name" }, hit.name), hit.key === hit.name ? null : make("span", { class: "key" }, ` ${hit.key}`)),
-    make("span", { class: "score", title: String(hit.score) }, number(hit.score, 3)),
+    make("span", { class: "score", title: `score ${hit.score}` }, hit.probability === undefined ? number(hit.score, 3) : percent(hit.probability)),
     arrow(),
     make("span"),
     bar,
   );
   return make("li", { class: "hit", "data-label": hit.label }, button);
+}
+
+// What a hit's number says, for those who hear it.
+function meant(hit) {
+  return hit.probability === undefined ? `score ${number(hit.score)}` : `${percent(hit.probability)} probable`;
+}
+
+function percent(share) {
+  return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 }
 
 function arrow() {
