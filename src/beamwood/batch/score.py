@@ -27,10 +27,12 @@ class Asked:
     threads: int
     filter: Any = None
     min_score: float | None = None
+    threshold: float | bool | None = None
 
     def answers(self, model: Any, block: Block) -> Answers:
         """Labels and scores of a block; what scores less than the least is padding."""
-        how = {"k": self.k, "beam": self.beam, "threads": self.threads, "filter": self.filter}
+        how: dict[str, Any] = {"k": self.k, "beam": self.beam, "threads": self.threads}
+        how |= {"filter": self.filter, "threshold": self.threshold}
         if isinstance(block.asked, list):
             labels, scores = ask_texts(model, block.asked, **how)
         else:
@@ -41,10 +43,10 @@ class Asked:
         return np.where(low, -1, labels), np.where(low, np.float32(-np.inf), scores)
 
 
-def ask_texts(model: Any, texts: list[str], *, k: int, beam: int, threads: int, filter: Any = None) -> Answers:
+def ask_texts(model: Any, texts: list[str], *, threads: int, **how: Any) -> Answers:
     """Labels and scores of some texts; none for a text without a known word, as in `Model.search`."""
     X = text_of(model).transform(texts, threads=threads)
-    labels, scores = model.topk(X, k=k, beam=beam, threads=threads, filter=filter)
+    labels, scores = model.topk(X, threads=threads, **how)
     unknown = np.diff(X.indptr) == 0
     labels[unknown], scores[unknown] = -1, -np.inf
     return labels, scores

@@ -41,6 +41,7 @@ def predict(
     k: o.K = 10,
     beam: o.Beam = 10,
     min_score: o.MinScore = None,
+    threshold: o.Threshold = None,
     allow: o.Allow = None,
     allow_file: o.AllowFile = None,
     deny: o.Deny = None,
@@ -81,7 +82,14 @@ def predict(
         _check_nothing_to_go_on_with(Path(output))
     model = bw.load(model_file)
     allowed = filter_of(model, allow, allow_file, deny, deny_file)
-    asked = Asked(k=min(k, model.n_labels), beam=beam, threads=threads or cores(), filter=allowed, min_score=min_score)
+    asked = Asked(
+        k=min(k, model.n_labels),
+        beam=beam,
+        threads=threads or cores(),
+        filter=allowed,
+        min_score=min_score,
+        threshold=o.threshold_of(threshold),
+    )
     writer = writer_for(
         kind, model, with_ids=id_column is not None, packed=output.endswith(".gz"), threads=asked.threads, k=asked.k
     )
@@ -133,7 +141,7 @@ def _is_lines(kind: str) -> bool:
 
 def _made_from(options: dict[str, Any], kind: str) -> dict[str, Any]:
     """The options that answers depend on."""
-    names = ("k", "beam", "min_score", "allow", "deny", "id_column", "format", "text_column", "skip_bad")
+    names = ("k", "beam", "min_score", "threshold", "allow", "deny", "id_column", "format", "text_column", "skip_bad")
     files = {
         name: Path(options[name]).read_text(encoding="utf-8", errors="replace") if options[name] else None
         for name in ("allow_file", "deny_file")

@@ -13,7 +13,6 @@ from rich.table import Table
 from beamwood.batch.score import text_of
 from beamwood.cli.support import options as o
 from beamwood.cli.support.allowed import filter_of
-from beamwood.cli.support.options import threshold_of
 from beamwood.cli.support.output import one_line, show, show_json
 
 _PROMPT = "search> "
@@ -47,7 +46,7 @@ def search(
     model = bw.load(model_file)
     text_of(model)
     allowed = filter_of(model, allow, allow_file, deny, deny_file)
-    least = threshold_of(threshold)
+    least = o.threshold_of(threshold)
     queries = iter([" ".join(query)]) if query else _asked()
     for text in queries:
         begun = time.perf_counter()
