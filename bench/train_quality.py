@@ -54,8 +54,9 @@ MEASURES = ("precision@1", "precision@3", "precision@5", "recall@10")
 COLUMNS = ("P@1", "P@3", "P@5", "recall@10", "CPU s", "model MB", "CPU µs per query", "peak MB", "test rows")
 
 
-def run(trainer: str, name: str, folder: Path, threads: int, seed: int, limit: float) -> dict[str, Any]:
+def run(trainer: str, name: str, folder: Path, args: argparse.Namespace, seed: int) -> dict[str, Any]:
     """Train and rank in a process of its own; return quality and cost, or why there is none."""
+    threads, limit = args.threads, args.limit * 60
     if trainer == "bm25s" and not (folder / "raw.jsonl.gz").exists():
         return {"failed": "no text"}
     home = TRAINERS[trainer]
@@ -82,6 +83,10 @@ def run(trainer: str, name: str, folder: Path, threads: int, seed: int, limit: f
         why = last[0][:80] if process.returncode > 0 else f"ended from outside by signal {-process.returncode}"
         return {"failed": why, "error": True}
     result = {**json.loads((out / "cost.json").read_text()), **quality(folder, out / "ranked.npz")}
+    if args.models and (out / "model").exists():
+        kept = args.models / trainer / name / "model"
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.move(out / "model", kept)
     shutil.rmtree(out)
     return result
 
@@ -111,7 +116,7 @@ def run_in_turns(args: argparse.Namespace, results: Results) -> None:
                 before = results.get(key)
                 if seed not in seeds_of(trainer, args.seeds) or (before and not args.again and not before.get("error")):
                     continue
-                result = run(trainer, name, folder, args.threads, seed, args.limit * 60)
+                result = run(trainer, name, folder, args, seed)
                 result |= {"load": os.getloadavg()[0], "when": time.strftime("%F %R")}
                 results.put(key, result)
                 print(f"{name}: {trainer}: {' '.join(cells(result))}", file=sys.stderr, flush=True)
@@ -168,6 +173,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=BUILD / "train_quality", help="folder, or a kept .json file")
     parser.add_argument("--start", type=Path, help="a kept .json file: what it has is not measured again")
     parser.add_argument("--keep", type=Path, help="write all results to this .json file")
+    parser.add_argument("--models", type=Path, help="keep models here, as TRAINER/SET/model, for frontier.py")
     parser.add_argument("--again", action="store_true", help="run even what is in the cache")
     parser.add_argument("--table", action="store_true", help="run nothing")
     args = parser.parse_args()

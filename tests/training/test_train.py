@@ -28,7 +28,7 @@ from beamwood.training.weights import cost_of_mistakes
 # --- what comes out
 
 
-@pytest.mark.parametrize("tree", ["balanced", "unbalanced", "random", "huffman"])
+@pytest.mark.parametrize("tree", ["balanced", "capped", "unbalanced", "random", "huffman"])
 @pytest.mark.parametrize("loss", ["squared-hinge", "hinge", "logistic"])
 def test_ranks_its_own_rows_well(problem: Any, tree: str, loss: str) -> None:
     X, Y = problem

@@ -15,7 +15,7 @@ from beamwood.errors import DataError, SettingsError
 from beamwood.training.label_vectors import label_vectors
 from beamwood.training.tree import TreeLayer, grow
 
-KINDS = ("balanced", "unbalanced", "random", "huffman")
+KINDS = ("balanced", "capped", "unbalanced", "random", "huffman")
 
 
 def unit_rows(seed: int, labels: int, features: int, density: float = 0.1) -> Any:
@@ -78,7 +78,10 @@ def test_every_kind_is_a_tree_over_all_labels(kind: str, seed: int, labels: int,
     layers = any_tree(kind, vectors, branching=branching, max_leaf=max_leaf, seed=seed)
     check_tree(layers, labels)
     widest = branching if kind == "huffman" else max(branching, max_leaf)
-    assert max(np.bincount(parent).max() for parent, _ in layers) <= widest
+    if kind == "capped":  # groups that are too large are split into siblings, so only the last layer has a bound
+        assert np.bincount(layers[-1][0]).max() <= max_leaf
+    else:
+        assert max(np.bincount(parent).max() for parent, _ in layers) <= widest
 
 
 @settings(max_examples=30, deadline=None)
@@ -98,7 +101,7 @@ def test_layers_are_merged_by_branching() -> None:
     assert layers[1][0].tolist() == [i // 8 for i in range(16)]
 
 
-@pytest.mark.parametrize("kind", ["balanced", "unbalanced"])
+@pytest.mark.parametrize("kind", ["balanced", "capped", "unbalanced"])
 @pytest.mark.parametrize("labels", [700, 9000])
 def test_same_tree_for_any_number_of_threads(kind: str, labels: int) -> None:
     vectors = unit_rows(3, labels, 400, 0.4 if labels > 1000 else 0.05)
@@ -107,13 +110,13 @@ def test_same_tree_for_any_number_of_threads(kind: str, labels: int) -> None:
     assert same(one, grow(vectors, kind=kind, branching=8, max_leaf=16, seed=5, threads=5))
 
 
-@pytest.mark.parametrize("kind", ["balanced", "unbalanced", "random"])
+@pytest.mark.parametrize("kind", ["balanced", "capped", "unbalanced", "random"])
 def test_another_seed_gives_another_tree(kind: str) -> None:
     one, other = (grow(unit_rows(3, 300, 50), kind=kind, max_leaf=8, seed=seed) for seed in (0, 1))
     assert not same(one, other)
 
 
-@pytest.mark.parametrize("kind", ["balanced", "unbalanced"])
+@pytest.mark.parametrize("kind", ["balanced", "capped", "unbalanced"])
 def test_labels_of_one_theme_come_together(kind: str) -> None:
     vectors, theme = themes(0, 640, 8)
     layers = grow(vectors, kind=kind, branching=32, max_leaf=80, max_depth=2)
@@ -121,6 +124,15 @@ def test_labels_of_one_theme_come_together(kind: str) -> None:
     assert label is not None
     agree = [np.bincount(theme[label[parent == c]]).max() for c in np.unique(parent)]
     assert sum(agree) >= 0.9 * len(label)
+
+
+@pytest.mark.parametrize(("labels", "depth"), [(20, 1), (500, 2), (5000, 3), (60_000, 4)])
+def test_a_capped_tree_has_as_few_layers_as_its_width_allows(labels: int, depth: int) -> None:
+    layers = grow(unit_rows(2, labels, 300, 0.02), kind="capped", branching=64, max_leaf=20, seed=1)
+    check_tree(layers, labels)
+    assert all(label is None for _, label in layers[:-1]), "all leaves lie at one depth"
+    assert len(layers) == depth
+    assert np.bincount(layers[-1][0]).max() <= 20
 
 
 def test_max_depth_is_kept() -> None:

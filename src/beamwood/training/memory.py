@@ -57,7 +57,7 @@ def _kept_weights(problem: Problem, settings: Settings, vectors: int) -> int:
     with np.errstate(divide="ignore"):
         missing = np.log1p(-share)  # the logarithm of the share of rows without the feature
     full, nodes = 0.0, problem.labels
-    width = settings.max_leaf if settings.tree in ("balanced", "unbalanced", "random") else settings.branching
+    width = settings.max_leaf if settings.tree in ("balanced", "capped", "unbalanced", "random") else settings.branching
     while True:
         parents = -(-nodes // width)
         rows = min(problem.rows, _rows_that_reach(problem, settings, parents) / parents)

@@ -14,7 +14,7 @@ from beamwood.errors import SettingsError
 from beamwood.inputs.arguments import plain_array
 from beamwood.storage.activations import NAME
 
-TREES = ("balanced", "unbalanced", "random", "huffman")
+TREES = ("balanced", "capped", "unbalanced", "random", "huffman")
 LOSSES = ("squared-hinge", "hinge", "logistic")
 NEGATIVES = ("tfn", "man", "tfn+man", "user")
 VECTORS = ("pifa", "features", "pifa+features")
@@ -25,9 +25,10 @@ class Settings:
     """What shapes a training, together with the data and the seed. The defaults are those of preset "balanced".
 
     preset:          where the values came from: "fast", "balanced", "best".
-    branching:       children an inner node may have.
+    branching:       children an inner node may have; a "capped" tree may exceed it by what it splits once more.
     max_leaf:        labels a node of the last inner layer may have.
-    tree:            "balanced", "unbalanced" (wide and shallow), "random", "huffman", or your own parent list.
+    tree:            "balanced", "capped" (as few layers as `branching` allows, groups of like labels, none of more
+                     than max_leaf), "unbalanced" (wide and shallow), "random", "huffman", or your own parent list.
     max_depth:       layers of an unbalanced tree at most, the last one then as wide as it must be; 0: no bound.
     trees:           how many trees, grown from different seeds, are averaged.
     vectors:         what labels are clustered by: "pifa", your label "features", or "pifa+features".

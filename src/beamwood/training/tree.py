@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -42,6 +43,8 @@ def grow(
                then merged so that a node has `branching` children. Leaf clusters differ by at most one label.
                "unbalanced": k-means into `branching` groups as uneven as the labels are, again for each group
                of more than `max_leaf` labels, down to `max_depth` layers; leaves lie at different depths.
+               "capped": as few layers as possible. k-means into groups as uneven as the labels are; a group of more
+               than `max_leaf` labels is split into siblings of itself. All leaves lie at one depth.
                "random": the shape of "balanced", labels shuffled.
                "huffman": frequent labels near the root, by `frequency` (one number per label).
                "given": `parents` holds the parent of each node, -1 for the root; nodes 0..L-1 are the labels.
@@ -57,7 +60,7 @@ def grow(
         threads=(threads, 1),
     )
     counted = isinstance(vectors, (int, np.integer))
-    if counted and kind in {"balanced", "unbalanced"}:
+    if counted and kind in {"balanced", "unbalanced", "capped"}:
         raise SettingsError(f'vectors is a number; expected vectors, by which kind="{kind}" groups labels.')
     if (parents is not None) != (kind == "given"):
         found = "missing" if parents is None else "given"
@@ -74,6 +77,8 @@ def grow(
     if kind == "unbalanced":
         split = _Splitter(native_rows(vectors, "vectors"), branching, seed, threads)
         return _grow_unbalanced(split, labels, max_leaf, max_depth)
+    if kind == "capped":
+        return _grow_capped(_Splitter(native_rows(vectors, "vectors"), branching, seed, threads), labels, max_leaf)
     clusters = _leaf_clusters(labels, max_leaf)
     if kind == "random":
         shuffled = np.argsort(np.random.Generator(np.random.PCG64(seed)).random(labels), kind="stable")
@@ -167,6 +172,59 @@ def _grow_unbalanced(splitter: _Splitter, labels: int, max_leaf: int, max_depth:
         parent_of_cluster = np.flatnonzero(~leaf).astype(np.int64)
         members, sizes = members[np.repeat(~leaf, sizes)], sizes[~leaf]
     return layers
+
+
+def _grow_capped(splitter: _Splitter, labels: int, max_leaf: int) -> list[TreeLayer]:
+    """Split until the leaf clusters of a node fit below it side by side, then into those clusters.
+
+    Clusters are half full on average, so `labels` of them need 2 * labels / max_leaf. As many as `branching` hang below
+    one node; where there are more, inner layers of like width come in between.
+    """
+    paths: list[Ints] = []  # of each layer: the node that each label lies under
+    node = np.zeros(labels, dtype=np.int64)
+    while (needed := _clusters_needed(int(np.bincount(node).max()), max_leaf)) > splitter.branching:
+        layers = math.ceil(math.log(needed, splitter.branching) - 1e-9)
+        wide = math.ceil(needed ** (1 / layers) - 1e-9)
+        count = np.bincount(node)
+        node = _split_each(splitter, node, np.where(count > max_leaf, np.minimum(wide, count), 1), len(paths))
+        paths.append(node)
+    level = len(paths)
+    while (count := np.bincount(node)).max() > max_leaf:
+        pieces = np.where(count > 2 * max_leaf, _clusters_needed(count, max_leaf), 2)
+        split = _split_each(splitter, node, np.where(count > max_leaf, np.minimum(pieces, count), 1), level)
+        if len(paths) < level + 1:
+            paths.append(split)
+        paths[level], node = split, split
+    return _layers_of_paths(paths, labels)
+
+
+def _clusters_needed(labels: Any, max_leaf: int) -> Any:
+    return -(-2 * labels // max_leaf)
+
+
+def _split_each(splitter: _Splitter, node: Ints, pieces: Ints, level: int) -> Ints:
+    """Split every node into its number of pieces; nodes are numbered so that pieces of one lie side by side."""
+    group = np.zeros(len(node), dtype=np.int64)
+    for k in np.unique(pieces[pieces > 1]):
+        members = np.flatnonzero(pieces[node] == k)
+        members = members[np.argsort(node[members], kind="stable")]
+        sizes = np.bincount(node[members])
+        found = splitter._replace(branching=int(k)).groups(members.astype(np.uint32), sizes[sizes > 0], level)
+        group[members] = found
+    return np.unique(node * (int(pieces.max()) + 1) + group, return_inverse=True)[1].astype(np.int64)
+
+
+def _layers_of_paths(paths: list[Ints], labels: int) -> list[TreeLayer]:
+    """Turn the node of each label on each layer into layers; pieces of one node lie side by side already."""
+    layers: list[TreeLayer] = []
+    above = np.zeros(labels, dtype=np.int64)
+    for node in paths:
+        parent = np.zeros(int(node.max()) + 1, dtype=np.int64)
+        parent[node] = above
+        layers.append((parent, None))
+        above = node
+    order = np.lexsort((np.arange(labels), above))
+    return [*layers, (above[order], order.astype(np.int64))]
 
 
 def _huffman(frequency: npt.NDArray[np.float64], branching: int) -> Ints:
