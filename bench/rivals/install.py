@@ -32,6 +32,7 @@ PACKAGES: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
     "omikuji": ((("numpy", "scipy", "omikuji==0.5.2"),), "omikuji"),
     "libmultilabel": ((("torch",), ("libmultilabel==0.10.0",)), "libmultilabel.linear"),
     "bm25s": ((("numpy", "scipy", "bm25s"),), "bm25s"),
+    "searchers": ((("numpy", "scipy", "numba", "bm25s", "tantivy", "sparse_dot_topn"),), "tantivy"),
     "annif": ((("annif==1.4.*",),), "annif"),
 }
 WORKERS = {"libpecos": "serve_pecos.py", "napkinxc": "serve_napkinxc.py", "omikuji": "serve_omikuji.py"}

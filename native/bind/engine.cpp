@@ -1,5 +1,7 @@
 // The bindings of the engine: forests over arrays that Python owns, and search.
 #include "forest.hpp"
+#include "index/postings.hpp"
+#include "index/rows.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -16,7 +18,6 @@ namespace {
 using U32 = In<std::uint32_t>;
 using U64 = In<std::uint64_t>;
 using F32 = In<float>;
-using AnyIndex = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 bool consistent(const LayerShape& shape, std::uint32_t parents) {
   return shape.child_start.size() == static_cast<std::size_t>(parents) + 1 && shape.child_start.front() == 0 &&
@@ -82,28 +83,6 @@ void set_cascade(PyForest& self, const U64& start, const U32& words, const U32& 
     throw nb::value_error("the arrays of a layer's cascade do not fit each other");
   layer.cascade = cascade;
   self.keep(start, words, root, scale);
-}
-
-template <class Offset>
-RowCheck check_rows(QueryBatch& batch, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
-                    std::uint32_t dimension) {
-  const std::span<const Offset> starts{static_cast<const Offset*>(offsets.data()), offsets.shape(0)};
-  if (features.dtype() == nb::dtype<std::int32_t>())
-    return batch.checked(starts, std::span{static_cast<const std::int32_t*>(features.data()), features.shape(0)},
-                         view(values), dimension);
-  return batch.checked(starts, std::span{static_cast<const std::int64_t*>(features.data()), features.shape(0)},
-                       view(values), dimension);
-}
-
-RowCheck check_rows(QueryBatch& batch, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
-                    std::uint32_t dimension) {
-  const auto known = [](const AnyIndex& a) {
-    return a.dtype() == nb::dtype<std::int32_t>() || a.dtype() == nb::dtype<std::int64_t>();
-  };
-  if (!known(offsets) || !known(features)) throw nb::type_error("row offsets and feature ids are int32 or int64");
-  return offsets.dtype() == nb::dtype<std::int32_t>()
-             ? check_rows<std::int32_t>(batch, offsets, features, values, dimension)
-             : check_rows<std::int64_t>(batch, offsets, features, values, dimension);
 }
 
 using Choice = std::tuple<std::uint32_t, std::uint32_t, Matcher, double, double, double, double>;
@@ -175,6 +154,14 @@ void bind_forest(nb::module_& m) {
            nb::arg("offset"), nb::arg("words"), nb::arg("index"))
       .def("set_cascade", &set_cascade, nb::arg("start"), nb::arg("words"), nb::arg("root"), nb::arg("kind"),
            nb::arg("scale"))
+      .def(
+          "set_postings",
+          [](PyForest& self, const PyPostings& postings) {
+            if (postings.index.features != self.forest.features || postings.index.labels != self.forest.labels)
+              throw nb::value_error("the inverted lists do not fit the model");
+            self.forest.postings = postings.index;
+          },
+          nb::arg("postings"), nb::keep_alive<1, 2>())
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
            nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("engine"), nb::arg("exact"),

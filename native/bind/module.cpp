@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
     }
   });
   bind_filter(m);
+  bind_postings(m);
   bind_engine(m);
   bind_layouts(m);
   bind_explain(m);

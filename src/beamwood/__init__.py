@@ -13,6 +13,7 @@ from beamwood.inputs.label_table import LabelTable
 from beamwood.inputs.records import Records, iter_records, read_records
 from beamwood.inputs.text import FittedText, TextFeatures
 from beamwood.inputs.text_block import TextBlock
+from beamwood.lexical.index import index, index_text
 from beamwood.life.calibration import Calibration
 from beamwood.life.cut import Cut
 from beamwood.metrics import Metrics, evaluate
@@ -57,6 +58,8 @@ __all__ = [
     "__version__",
     "datasets",
     "evaluate",
+    "index",
+    "index_text",
     "iter_records",
     "load",
     "read_npz",

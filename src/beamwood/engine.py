@@ -16,6 +16,7 @@ from beamwood import _core
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.inputs.arguments import cores
 from beamwood.inputs.matrices import as_csr
+from beamwood.lexical.postings import native_postings
 from beamwood.storage.build import chunks_of, columns_of, hash_index, layer_name, layers_of
 from beamwood.storage.layers import Layer
 from beamwood.storage.parts import ModelParts
@@ -223,15 +224,27 @@ class Forests:
     def __init__(self, parts: ModelParts) -> None:
         self._parts = parts
         self._others: WeakValueDictionary[tuple[str, bool], _core.Forest] = WeakValueDictionary()
+        shape = parts.shape
+        self.postings: _core.Postings | None = None  # inverted lists, where the model has some
         try:
             self.cascade = cascade_forest(parts)
+            if shape.index is not None:
+                self.postings = native_postings(parts.sections, shape.features, shape.labels, shape.index)
+                self.cascade.set_postings(self.postings)
         except (ValueError, TypeError) as error:
             raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
 
     def searcher(self, engine: Engine) -> Searcher:
         """What answers with this engine."""
         layout = engine.chosen_layout()
-        if layout == "cascade":
+        if not self._parts.shape.trees:
+            if layout != "cascade":
+                raise SettingsError(
+                    f"layout is {layout!r}, and this model is an index without trees; expected 'auto'. Leave layout "
+                    "and matcher out."
+                )
+            layout = "index"
+        if layout in ("cascade", "index"):
             return Searcher(engine, layout, self.cascade, self._parts.shape.features)
         hashed = engine.matcher == "hash"
         forest = self._others.get((layout, hashed))

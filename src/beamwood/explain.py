@@ -131,19 +131,36 @@ def finite(value: Any) -> Any:
 class Explainer:
     """Reads paths out of a model's arrays."""
 
-    def __init__(self, forest: _core.Forest, parts: ModelParts, word: Word) -> None:
+    def __init__(
+        self, forest: _core.Forest, parts: ModelParts, word: Word, postings: _core.Postings | None = None
+    ) -> None:
         self._forest, self._parts, self._sections = forest, parts, parts.sections
         self._nodes = [tree.nodes for tree in parts.shape.trees]
-        self._activation, self._word = parts.shape.activation, word
+        self._activation, self._word, self._postings = parts.shape.activation, word, postings
 
     def explanation(self, named: tuple[int, str, str], row: Any, trees: Sequence[int], words: int) -> Explanation:
         """Why a label (number, key, name) scores as it does for a row, by its paths through these trees."""
         if self._parts.shape.unit_rows:
             row = unit_row(row)
+        how = (self._activation.name, self._activation.path, self._activation.discount)
+        if not self._nodes:
+            path = self.index_path(named[0], row.indices, row.data, words)
+            return Explanation(*named, path.score, *how, (path,), 1)
         paths = [self.tree_path(tree, named[0], row.indices, row.data, words) for tree in trees]
         score = mean_score([path.score for path in paths], len(self._nodes))
-        how = (self._activation.name, self._activation.path, self._activation.discount)
         return Explanation(*named, score, *how, tuple(paths), len(self._nodes))
+
+    def index_path(self, label: int, features: Array, values: Array, words: int) -> TreePath:
+        """The sum of a label of an index, as a path of one layer whose node is the label."""
+        assert self._postings is not None
+        feature, weight = self._postings.row(label)
+        bias = self._sections.get("index/bias")
+        shares, z = sum_of(
+            features, values, feature, weight, np.float32(0) if bias is None else bias[label], self._word
+        )
+        numbers = (0.0 if bias is None else float(bias[label]), z, z, 0.0, z)
+        step = Step(0, label, shares, *numbers, self.telling(feature, weight, words))
+        return TreePath(0, (step,), z)
 
     def words(self, tree: int, layer: int, node: int, count: int) -> tuple[Telling, ...]:
         """The largest weights of a node, numbered as in model.layers(tree)[layer]."""
@@ -224,16 +241,10 @@ class Explainer:
         self, tree: int, layer: int, place: int, features: Array, values: Array, above: np.float32, words: int
     ) -> tuple[Step, np.float32]:
         feature, weight = self.weights(tree, layer, place)
-        common, ours, theirs = np.intersect1d(features, feature, assume_unique=True, return_indices=True)
-        x, w = values[ours], weight[theirs]
         biases = self._sections.get(layer_name(tree, layer, "bias"))
         bias = np.float32(0) if biases is None else biases[place]
+        shares, z = sum_of(features, values, feature, weight, bias, self._word)
         with np.errstate(all="ignore"):
-            products = x * w
-            z = np.float32(0)
-            for product in products:  # one after the other: numpy's own sum pairs them
-                z = z + product
-            z = z + bias
             own = self._activation.scores(np.array([z], np.float32))[0]
             score = own
             stands_in = np.array([np.isposinf(bias) and self._alone(tree, layer, place)])
@@ -242,13 +253,25 @@ class Explainer:
                 score = above * own
             elif self._activation.path != "last":
                 score = above + own
-        shares = tuple(
-            Share(j, self._word(j), *numbers)
-            for j, *numbers in zip(common.tolist(), x.tolist(), w.tolist(), products.tolist(), strict=True)
-        )
         numbers = (float(bias), float(z), float(own), float(above), float(score))
         telling = self.telling(feature, weight, words)
         return Step(layer, self.node(tree, layer, place), shares, *numbers, telling), score
+
+
+def sum_of(
+    features: Array, values: Array, feature: Array, weight: Array, bias: np.float32, word: Word
+) -> tuple[tuple[Share, ...], float]:
+    """The products of a query and a node's or label's weights by rising feature, and law 1's sum of them."""
+    common, ours, theirs = np.intersect1d(features, feature, assume_unique=True, return_indices=True)
+    x, w = values[ours], weight[theirs]
+    with np.errstate(all="ignore"):
+        products = x * w
+        z = np.float32(0)
+        for product in products:  # one after the other: numpy's own sum pairs them
+            z = z + product
+        z = z + bias
+    rows = zip(common.tolist(), x.tolist(), w.tolist(), products.tolist(), strict=True)
+    return tuple(Share(j, word(j), *numbers) for j, *numbers in rows), float(z)
 
 
 def trees_that_reach(parts: ModelParts, searchers: Sequence[Searcher], row: Any, label: int, beam: int) -> list[int]:

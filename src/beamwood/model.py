@@ -84,6 +84,8 @@ class Model(Ranker):
     def layers(self, tree: int = 0) -> list[Layer]:
         """The layers that from_layers would make this tree from, bit for bit."""
         trees = len(self._parts.shape.trees)
+        if trees == 0:
+            raise SettingsError("This model is an index and has no layers; expected one that was trained. Use info().")
         return self._forests.layers(whole_below(tree, trees, "tree"))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -195,7 +197,7 @@ class Model(Ranker):
         if words:
             positive(words, "words")
         trees = list(range(len(self._parts.shape.trees)))
-        if beam is not None:
+        if beam is not None and trees:
             trees = trees_that_reach(self._parts, self._each_tree, row, number, positive(beam, "beam"))
             if not trees:
                 raise DataError(
@@ -221,7 +223,7 @@ class Model(Ranker):
     def _explainer(self) -> Explainer:
         text = self._text
         word = (lambda j: f"feature {j}") if text is None else text.term
-        return Explainer(self._forests.cascade, self._parts, word)
+        return Explainer(self._forests.cascade, self._parts, word, self._forests.postings)
 
     def _row(self, query: str | MatrixLike) -> Any:
         """One text or one row as canonical CSR of one row."""
@@ -284,6 +286,8 @@ class Model(Ranker):
 
     def plot_tree(self) -> Any:
         """A matplotlib figure of the nodes, widths and non-zeros of each layer. Needs the extra `plot`."""
+        if not self._parts.shape.trees:
+            raise SettingsError("This model is an index without trees; expected one that was trained. Use info().")
         from beamwood.plot import plot_tree
 
         return plot_tree(self)
@@ -310,7 +314,7 @@ class Model(Ranker):
 
     def __repr__(self) -> str:
         shape = self._parts.shape
-        trees = f"{len(shape.trees)} tree" + "s" * (len(shape.trees) > 1)
+        trees = f"{len(shape.trees)} tree" + "s" * (len(shape.trees) > 1) if shape.trees else "exact index"
         size = f"{shape.labels:,} labels, {shape.features:,} features"
         return f"<beamwood.Model: {size}, {trees}, {shape.activation.name}>"
 

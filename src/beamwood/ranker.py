@@ -147,6 +147,8 @@ class Ranker:
     def _check_exact(self) -> None:
         """Whether this model has an exact search."""
         shape = self._parts.shape
+        if not shape.trees:
+            return  # an index is exact anyway
         if len(shape.trees) > 1:
             raise SettingsError(
                 f"exact=True works with one tree, this model has {len(shape.trees)}. Use a wider beam instead, for "
@@ -266,7 +268,7 @@ class Ranker:
     @cached_property
     def _leaves(self) -> tuple[Any, ...]:
         """The arrays that a model and its filters know each other by."""
-        return tuple(self._parts.leaves(tree) for tree in range(len(self._parts.shape.trees)))
+        return self._parts.identity()
 
 
 def padded(labels: Labels, scores: Scores, k: int) -> tuple[Labels, Scores]:

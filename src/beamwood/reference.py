@@ -178,3 +178,24 @@ def mean_of(answers: Sequence[tuple[Ints, Floats]]) -> tuple[Ints, Floats]:
             total[label] = total.get(label, np.float32(0)) + score
     sums = np.array(list(total.values()), np.float32)
     return np.array(list(total), np.int64), sums / np.float32(len(answers)) + np.float32(0)
+
+
+def index_scores(W: Any, bias: Any, query: Any) -> Floats:
+    """The score of every row of W (labels x features) for one query: law 1's sum, the bias last."""
+    z = products(query, sp.csr_array(sp.csr_array(W, dtype=np.float32).T))
+    return z if bias is None else z + np.asarray(bias, np.float32)
+
+
+def index_topk(
+    W: Any, bias: Any, queries: Any, k: int, allowed: Bools | None = None, matched_only: bool = False
+) -> tuple[Ints, Floats]:
+    """What an exact index answers: every allowed label is a candidate, or only those that score above 0."""
+    labels = np.full((queries.shape[0], k), -1, np.int64)
+    scores = np.full((queries.shape[0], k), -np.inf, np.float32)
+    for i in range(queries.shape[0]):
+        found = index_scores(W, bias, queries[[i]])
+        ids = np.flatnonzero(np.ones(len(found), bool) if allowed is None else allowed)
+        ids = ids[found[ids] > 0] if matched_only else ids
+        best = ids[rank(found[ids], ids, k)]
+        labels[i, : len(best)], scores[i, : len(best)] = best, found[best]
+    return labels, scores

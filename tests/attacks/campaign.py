@@ -32,6 +32,8 @@ def bases(path: Path) -> list[Base]:
     models = [small_model(seed) for seed in range(11)]
     texts = [f"word{i % 7} red wool {'socks' if i % 2 else 'hats'} {i}" for i in range(40)]
     models.append(bw.train_text(texts, [[f"key {i % 9}"] for i in range(40)], preset="fast", progress=False))
+    models.append(bw.index_text(texts, keys=[f"key {i}" for i in range(40)]))
+    models += [small_index(seed) for seed in range(4)]
     files = [(GOLDEN / "format-1" / "model.bw").read_bytes()]
     for model in models:
         model.save(path)
@@ -55,6 +57,13 @@ def small_model(seed: int) -> bw.Model:
     trees = [random_tree(source, 20, labels) for _ in range(1 + (seed == 3))]
     built = [bw.Model.from_layers(tree, activation=activation, path=way, **names) for tree in trees]
     return built[0] if len(built) == 1 else bw.Model.from_trees(built)
+
+
+def small_index(seed: int) -> bw.Model:
+    """A random index: short and long lists, of every kind of weights, with and without negative ones and a bias."""
+    rng = np.random.default_rng(seed)
+    W = (rng.random((700, 20)) < rng.random(20) ** 2) * (rng.random((700, 20)) - 0.5 * (seed % 2)).astype(np.float32)
+    return bw.index(W, rng.random(700) if seed == 3 else None, weights=("f32", "u8", "f16", "u8")[seed])
 
 
 def check(number: int, valid: list[Base], path: Path) -> None:

@@ -60,11 +60,14 @@ class Probe:
         if model is None or model.n_features > 10_000_000:
             return self
         X = queries(model.n_features)
-        for engine in ENGINES:
+        trees = model.info()["trees"]
+        for engine in ENGINES if trees else ({},):
             name = "/".join(engine.values()) or "auto"
             one = self.step(f"using {name}", lambda engine=engine: model.using(**engine))
             if one is not None:
                 self.ask(name, one, X)
+        if trees == 0:  # queries without negative values go another way through inverted lists
+            self.ask("positive", model, abs(X))
         self.step("exact", lambda: self.exact(model, X))
         self.step("filter", lambda: self.filtered(model, X))
         for label in (0, model.n_labels - 1):

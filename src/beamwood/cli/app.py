@@ -23,6 +23,7 @@ from beamwood.cli.compress import compress
 from beamwood.cli.convert import convert
 from beamwood.cli.evaluate import evaluate
 from beamwood.cli.explain import explain
+from beamwood.cli.index import index
 from beamwood.cli.inspect import inspect
 from beamwood.cli.predict import predict
 from beamwood.cli.search import search
@@ -105,5 +106,5 @@ def _beamwood(
     """
 
 
-for _verb in (train, predict, evaluate, search, explain, serve, inspect, calibrate, compress, convert, bench):
+for _verb in (train, index, predict, evaluate, search, explain, serve, inspect, calibrate, compress, convert, bench):
     app.command(no_args_is_help=True)(_verb)

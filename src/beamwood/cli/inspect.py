@@ -44,7 +44,7 @@ def inspect(
     model = bw.load(model_file, verify=verify)
     found = {"file": str(model_file), "file_bytes": Path(model_file).stat().st_size, **model.info()}
     found["text"] = None if model.text is None else model.text.settings()
-    if weights:
+    if weights and found["trees"]:
         found["weights"] = histogram(model)
     if data is not None:
         given = Given.of(locals())
@@ -85,7 +85,7 @@ def _most_frequent(model: Any, given: Given, top: int) -> list[dict[str, Any]]:
 
 
 def _show(found: dict[str, Any]) -> None:
-    trees = f"{found['trees']} tree" + "s" * (found["trees"] > 1)
+    trees = f"{found['trees']} tree" + "s" * (found["trees"] > 1) if found["trees"] else "exact index"
     show(f"{found['file']}: {found['labels']:,} labels, {found['features']:,} features, {trees}, {found['activation']}")
     show(
         f"{bytes_in_words(found['file_bytes'])} on disk, {found['nonzeros']:,} weights, "
@@ -93,7 +93,8 @@ def _show(found: dict[str, Any]) -> None:
     )
     settings = ", ".join(f"{name} {value}" for name, value in found["settings"].items())
     show(f"settings: {settings or 'not known'}\n")
-    _show_shape(found["nodes"])
+    if found["nodes"]:
+        _show_shape(found["nodes"])
     _show_sections(found["bytes_by_section"])
     if "weights" in found:
         _show_histogram(found["weights"])

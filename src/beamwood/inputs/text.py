@@ -195,6 +195,8 @@ class FittedText:
         taken = []
         for number in range(len(blocks)):
             named = {name: arrays.get(f"{number}/{name}") for name in ARRAY_NAMES}
+            if named["idf"] is None:  # all are 1: a file holds no empty arrays
+                named["idf"] = np.empty(0, np.float64)
             taken.append({name: _checked_array(f"{number}/{name}", name, array) for name, array in named.items()})
         return FittedText(blocks, tuple(taken), norm)
 

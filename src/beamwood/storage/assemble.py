@@ -86,6 +86,8 @@ def ensemble(models: Sequence[ModelParts], settings: dict[str, Any] | None) -> M
 
 def _check_alike(shape: ModelShape, first: ModelShape, number: int) -> None:
     """Whether trees of these shapes can be in one model."""
+    if not shape.trees:
+        raise DataError(f"Model {number} is an index and has no trees; expected a tree. Give models that were trained.")
     if shape.weights != first.weights:
         raise DataError(
             f"Model {number} has {shape.weights} weights; expected {first.weights} as in model 0. Compress the "

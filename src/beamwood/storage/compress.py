@@ -62,6 +62,8 @@ def compressed(
             f"threshold is {threshold!r:.80}; expected a number from 0 on. Weights of a smaller size are dropped."
         )
     shape = parts.shape
+    if not shape.trees:
+        raise SettingsError(f"This model is an index; expected trees. Build it again with weights={weights!r}.")
     if shape.weights != "f32":
         raise SettingsError(f"This model has {shape.weights} weights already. Compress the one it was made from.")
     forests = Forests(parts)

@@ -56,6 +56,12 @@ class ModelParts:
         own = f"tree{tree}/"
         return {f"tree{number}/{n.removeprefix(own)}": a for n, a in self.sections.items() if n.startswith(own)}
 
+    def identity(self) -> tuple[Array, ...]:
+        """The arrays that a model and its filters know each other by: where labels lie in each tree, or the lists."""
+        if not self.shape.trees:
+            return (self.sections["index/start"],)
+        return tuple(self.leaves(tree) for tree in range(len(self.shape.trees)))
+
     def leaves(self, tree: int) -> Array:
         """For each label its leaf, numbered through the tree from the top."""
         return self.sections[f"tree{tree}/leaf_of_label"]
@@ -89,8 +95,11 @@ class ModelParts:
         """Labels, features, depth, non-zeros, bytes by section, and settings."""
         shape = self.shape
         nonzeros = sum(sum(tree.nonzeros) for tree in shape.trees)
+        nonzeros += 0 if shape.index is None else shape.index.nonzeros
         sizes = {name: int(array.nbytes) for name, array in sorted(self.sections.items())}
-        weights = sum(size for name, size in sizes.items() if name.rpartition("/")[2] in WEIGHT_FIELDS)
+        weights = sum(
+            size for n, size in sizes.items() if n.startswith("index/") or n.rpartition("/")[2] in WEIGHT_FIELDS
+        )
         return {
             "labels": shape.labels,
             "features": shape.features,
@@ -99,11 +108,12 @@ class ModelParts:
             "discount": shape.activation.discount,
             "unit_rows": shape.unit_rows,
             "trees": len(shape.trees),
-            "depth": max(len(tree.nodes) for tree in shape.trees),
+            "depth": max((len(tree.nodes) for tree in shape.trees), default=0),
             "nodes": [list(tree.nodes) for tree in shape.trees],
+            "index": None if shape.index is None else shape.index.describe(),
             "nonzeros": nonzeros,
             "bytes": sum(sizes.values()),
-            "kind_of_weights": shape.weights,
+            "kind_of_weights": shape.weights if shape.trees or shape.index is None else shape.index.weights,
             "bytes_of_weights": weights,
             "bytes_per_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,

@@ -11,6 +11,27 @@ from beamwood.storage.build import WEIGHTS, TreeSize
 
 
 @dataclass(frozen=True)
+class IndexShape:
+    """The numbers that inverted lists are read with."""
+
+    nonzeros: int
+    weights: str = "f32"  # how they are stored, one of build.WEIGHTS
+    matched_only: bool = False  # only labels that score above 0 are answers
+
+    def describe(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {"nonzeros": self.nonzeros, "weights": self.weights, "matched_only": self.matched_only}
+
+    @classmethod
+    def read(cls, given: Any) -> IndexShape | None:
+        """From the description in a file, which may be damaged; None where there are no lists."""
+        if given is None:
+            return None
+        kind = WEIGHTS[WEIGHTS.index(given["weights"])]
+        return cls(_count(given["nonzeros"], 2**63), kind, given["matched_only"] is True)
+
+
+@dataclass(frozen=True)
 class ModelShape:
     """The numbers that a model's arrays are read with. Saved in its file."""
 
@@ -23,6 +44,7 @@ class ModelShape:
     weights: str = "f32"  # how they are stored, one of build.WEIGHTS
     unit_rows: bool = False  # rows are divided by their length before anything else
     cut: dict[str, Any] | None = None  # the stored threshold, as life/cut.py describes it
+    index: IndexShape | None = None  # of inverted lists; a model without trees has them
 
     def describe(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -38,6 +60,7 @@ class ModelShape:
             "text": self.text,
             **({} if self.weights == "f32" else {"weights": self.weights}),
             **({} if self.cut is None else {"cut": self.cut}),
+            **({} if self.index is None else {"index": self.index.describe()}),
         }
 
     def requires(self) -> list[str]:
@@ -46,6 +69,7 @@ class ModelShape:
             "compact-1": self.weights != "f32",  # weights of 16 or 8 bits
             "discount-1": self.activation.discount != 1,
             "unit-rows-1": self.unit_rows,
+            "index-1": self.index is not None,  # inverted lists
         }
         return [feature for feature, here in used.items() if here]
 
@@ -68,10 +92,11 @@ class ModelShape:
                 WEIGHTS[WEIGHTS.index(model.get("weights", "f32"))],
                 model.get("unit_rows") is True,
                 model.get("cut"),
+                IndexShape.read(model.get("index")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
-        if not trees or not all(tree.nodes for tree in trees):
+        if (not trees and shape.index is None) or not all(tree.nodes for tree in trees):
             raise FormatError(
                 "The model's description is damaged (a tree without layers). Get a fresh copy of the file."
             )
@@ -84,7 +109,7 @@ def _real(value: Any) -> float:
     return float(value)
 
 
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 2**32:
+def _count(value: Any, limit: int = 2**32) -> int:
+    if type(value) is not int or not 0 <= value < limit:
         raise ValueError(f"{value!r} is not a count")
     return value

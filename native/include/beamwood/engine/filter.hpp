@@ -29,12 +29,15 @@ public:
       }
       trees_.push_back(std::move(layers));
     }
+    labels_ = Bits(forest.postings ? forest.labels : 0);
+    for (std::uint32_t label = 0; label < labels_.nodes; ++label)
+      if (allowed[label]) labels_.set(label);
     return true;
   }
 
   // Whether it was built for trees of this shape: what memory safety needs.
   bool fits(const Forest& forest) const noexcept {
-    if (trees_.size() != forest.trees.size()) return false;
+    if (trees_.size() != forest.trees.size() || labels_.nodes != (forest.postings ? forest.labels : 0)) return false;
     for (std::size_t t = 0; t < trees_.size(); ++t) {
       const auto& layers = forest.trees[t].layers;
       if (trees_[t].size() != layers.size()) return false;
@@ -47,6 +50,9 @@ public:
   bool enters(std::size_t tree, std::size_t layer, std::uint32_t node) const noexcept {
     return trees_[tree][layer].has(node);
   }
+
+  // Whether a label may be found; for models that have inverted lists.
+  bool allows(std::uint32_t label) const noexcept { return label < labels_.nodes && labels_.has(label); }
 
   // The bits of up to 32 siblings, the first one lowest.
   std::uint32_t siblings(std::size_t tree, std::size_t layer, const Siblings& siblings) const noexcept {
@@ -66,7 +72,7 @@ public:
   std::uint64_t allowed() const noexcept { return allowed_; }
 
   std::uint64_t bytes() const noexcept {
-    std::uint64_t sum = 0;
+    std::uint64_t sum = labels_.nodes == 0 ? 0 : labels_.words.size() * sizeof(std::uint64_t);
     for (const auto& layers : trees_)
       for (const Bits& bits : layers) sum += bits.words.size() * sizeof(std::uint64_t);
     return sum;
@@ -116,6 +122,7 @@ private:
   }
 
   std::vector<std::vector<Bits>> trees_;
+  Bits labels_; // where there are inverted lists
   std::uint64_t allowed_ = 0;
 };
 

@@ -5,6 +5,8 @@
 //   frontier (walk, waiting, best_first) which node is opened next
 //   sink (sinks)                         labels → the best k, of one tree or of several
 //
+// A model without trees has inverted lists instead (index/index_search.hpp).
+//
 // Queries are searched one at a time, but for the beam search of layouts chunk and column (block_search.hpp). A batch is
 // walked in the order of where its queries go: the top bundle is evaluated for all of them first, and those that share
 // their best nodes come one behind the other and find them in the cache.
@@ -19,6 +21,7 @@
 #include "beamwood/engine/block_search.hpp"
 #include "beamwood/engine/waiting.hpp"
 #include "beamwood/engine/walk.hpp"
+#include "beamwood/index/index_search.hpp"
 #include "beamwood/open/open_cascade.hpp"
 
 namespace beamwood {
@@ -130,6 +133,7 @@ public:
     work = {};
     choices = {};
     const Call call{forest, queries, options, workers, filter, exact, labels, scores};
+    if (forest.trees.empty() && forest.postings) return run_index(call);
     if (forest.layout == Layout::cascade) return run_queries(call, cascade_);
     if (filter || exact) return run_queries(call, blocks_one_by_one_);
     const bool sound = blocks_.run(forest, queries, options, workers, labels, scores);
@@ -151,6 +155,22 @@ private:
     std::int64_t* labels;
     float* scores;
   };
+
+  bool run_index(const Call& call) {
+    if (flat_.size() < call.workers.threads) flat_.resize(call.workers.threads);
+    for (IndexSearch& search : flat_) search.work = {};
+    const Postings& index = call.forest.postings;
+    const std::uint32_t k = call.options.k;
+    const bool sound = each_run(call.workers, call.queries.size(), [&](std::size_t q, unsigned worker) {
+      check_stop(call.options.stop);
+      IndexSearch& search = flat_[worker];
+      if (!search.run(index, call.queries[q], k, call.filter, index.matched_only)) return false;
+      write_row(search.best(), k, call.labels + q * k, call.scores + q * k);
+      return true;
+    });
+    for (const IndexSearch& search : flat_) work += search.work;
+    return sound;
+  }
 
   template <class Opener> bool run_queries(const Call& call, std::vector<QuerySearch<Opener>>& searches) {
     if (searches.size() < call.workers.threads) searches.resize(call.workers.threads);
@@ -207,6 +227,7 @@ private:
   }
 
   BlockSearch blocks_;
+  std::vector<IndexSearch> flat_;                   // per worker
   std::vector<QuerySearch<CascadeOpener>> cascade_; // per worker
   std::vector<QuerySearch<BlockOpener>> blocks_one_by_one_;
   std::vector<std::vector<Key>> tops_; // per query

@@ -1,9 +1,11 @@
-// A model as the engine sees it: trees of layers, each a shape and its weights in one of the layouts. Views only.
+// A model as the engine sees it: trees of layers, each a shape and its weights in one of the layouts, or inverted lists.
+// Views only.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 #include "beamwood/engine/activation.hpp"
+#include "beamwood/index/postings.hpp"
 #include "beamwood/layout/bundle.hpp"
 #include "beamwood/layout/cascade.hpp"
 #include "beamwood/layout/chunk.hpp"
@@ -50,6 +52,7 @@ struct Forest {
   Activation activation;
   Layout layout = Layout::chunk;
   std::vector<Tree> trees;
+  Postings postings;      // a flat member: all there is, where there are no trees
   bool unit_rows = false; // queries are brought to length 1 before they are searched for
 };
 

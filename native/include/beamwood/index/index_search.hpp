@@ -1,0 +1,393 @@
+// A query and inverted lists in, the exact best k of x · w + b over all labels out.
+//
+// The law: an answer's score is the one sum of law 1: from +0, x_j * w_j for rising feature j, the bias last. Bounds only
+// skip what cannot win: they are sums of the same rounded products in another order, and a sum of n numbers that are not
+// negative differs between two orders by less than the factors `grow_` and `shrink_` allow for. With one or two lists
+// every order gives the same bits, and the factors are 1.
+//
+// Labels are searched tile by tile (postings.hpp), so that the sums of a tile stay in the cache. Where nothing is
+// negative, lists are added in falling order of what they can bring (MaxScore: Turtle and Flood, 1995): as soon as the
+// rest of them together cannot lift a new label to the k-th best, only labels already met are looked up in the rest.
+// The k-th best is guessed from below: the best k sums so far are completed, and k labels that reach a score make it a
+// bar. Whatever has negative numbers or a bias is added up whole.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "beamwood/engine/csr.hpp"
+#include "beamwood/engine/filter.hpp"
+#include "beamwood/engine/topk.hpp"
+#include "beamwood/index/postings.hpp"
+#include "beamwood/open/work.hpp"
+
+namespace beamwood {
+
+// Scratch memory of one worker: nothing is allocated once it has grown.
+class alignas(kApart) IndexSearch {
+public:
+  Work work;
+
+  // The best k labels in rank order, as keys (order.hpp) in best(). matched_only: only labels whose sum is above 0;
+  // otherwise every allowed label is a candidate, also one that has nothing in common with the query.
+  // False: the arrays are damaged.
+  bool run(const Postings& index, const Query& query, std::uint32_t k, const Filter* filter, bool matched_only) {
+    index_ = &index, filter_ = filter, k_ = std::min(k, index.labels), matched_only_ = matched_only;
+    best_.reset(std::max(1u, k_));
+    if (k_ == 0) return true;
+    if (!open(query)) return false;
+    const bool whole = negative_ || !index.bias.empty() || lists_.size() > kMostLists;
+    if (sums_.empty()) sums_.assign(kTile, 0.0f);
+    least_ = std::numeric_limits<float>::denorm_min(); // every label that is met is above 0
+    for (std::uint32_t tile = 0; static_cast<std::uint64_t>(tile) * kTile < index.labels; ++tile) {
+      std::uint32_t next = tile;
+      if (!come_to(tile, next)) return clear(false);
+      if (whole && (!matched_only_ || !index.bias.empty())) next = tile; // labels without a match are candidates
+      if (next == kNoTile) break;
+      if (next != tile) {
+        tile = next - 1;
+        continue;
+      }
+      first_label_ = tile * kTile;
+      if (!(whole ? add_up(tile) : search_tile())) return clear(false);
+    }
+    if (!whole && !matched_only_) fill_up();
+    return true;
+  }
+
+  TopK& best() noexcept { return best_; }
+
+  // The exact scores of given labels, which are below index.labels; fastest when they rise.
+  bool score(const Postings& index, const Query& query, std::span<const std::uint32_t> labels, float* scores) {
+    index_ = &index;
+    if (!open(query)) return false;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const std::uint32_t tile = labels[i] / kTile;
+      float sum = 0;
+      for (PostingList& list : lists_) {
+        if (!list.seek(index, tile)) return false;
+        if (!list.over && list.piece.tile == tile) sum += product(list, labels[i] % kTile);
+      }
+      scores[i] = index.bias.empty() ? sum : sum + index.bias[labels[i]];
+    }
+    return true;
+  }
+
+private:
+  static constexpr std::uint32_t kNoTile = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::size_t kMostLists = 1u << 18; // above it the factors would not be small
+  static constexpr std::uint32_t kLookUp = 16;        // what a look-up costs, in postings that are added up
+
+  bool open(const Query& query) {
+    lists_.clear();
+    negative_ = false;
+    for (std::uint32_t i = 0; i < query.count; ++i) {
+      __builtin_prefetch(&index_->start[query.feature[i]]);
+      __builtin_prefetch(&index_->top[query.feature[i]]);
+    }
+    for (std::uint32_t i = 0; i < query.count; ++i) {
+      if (query.value[i] == 0) continue;
+      PostingList list;
+      if (!open_list(*index_, query.feature[i], query.value[i], list)) return false;
+      if (list.first == list.end) continue;
+      __builtin_prefetch(list.first);
+      negative_ |= query.value[i] < 0 || std::signbit(index_->top[query.feature[i]]);
+      lists_.push_back(list);
+    }
+    falling_.resize(lists_.size());
+    for (std::uint32_t i = 0; i < falling_.size(); ++i) falling_[i] = i;
+    std::sort(falling_.begin(), falling_.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return lists_[a].most != lists_[b].most ? lists_[a].most > lists_[b].most : a < b;
+    });
+    return true;
+  }
+
+  // Brings every list to its first piece from `tile` on; next: the first tile that one of them has a piece in.
+  bool come_to(std::uint32_t tile, std::uint32_t& next) {
+    next = kNoTile;
+    for (PostingList& list : lists_) {
+      if (!list.seek(*index_, tile)) return false;
+      if (!list.over) next = std::min(next, list.piece.tile);
+    }
+    active_.clear();
+    for (const std::uint32_t i : falling_)
+      if (!lists_[i].over && lists_[i].piece.tile == tile) active_.push_back(&lists_[i]);
+    return true;
+  }
+
+  // The product of a place in a list's piece; +0 where it has none.
+  float product(const PostingList& list, std::uint32_t place) const noexcept {
+    const std::uint32_t i = list.piece.find(place);
+    return i == list.piece.count ? 0.0f : list.value * weight_of(index_->kind, list, i);
+  }
+
+  // Calls visit(place, product) for all of a list's piece.
+  template <class Visit> bool each_product(const PostingList& list, Visit&& visit) {
+    work.blocks += 1, work.rows += list.piece.count;
+    work.bytes += 2 * (place_words(index_->width(list.piece.tile), list.piece.count) +
+                       posting_weight_words(index_->kind, list.piece.count));
+    const auto run = [&]<WeightKind kind>() {
+      const float value = list.value, scale = list.scale;
+      const std::uint16_t* const weights = list.piece.weights;
+      return list.piece.each(
+          [&](std::uint32_t place, std::uint32_t i) { visit(place, value * weight_at<kind>(weights, i, scale)); });
+    };
+    switch (index_->kind) {
+    case WeightKind::f32: return run.template operator()<WeightKind::f32>();
+    case WeightKind::f16: return run.template operator()<WeightKind::f16>();
+    case WeightKind::u8: break;
+    }
+    return run.template operator()<WeightKind::u8>();
+  }
+
+  bool allowed(std::uint32_t place) const noexcept { return !filter_ || filter_->allows(first_label_ + place); }
+
+  // What a label of this tile must come to; at equal scores the smaller label wins, and those of the answer so far may
+  // all be smaller.
+  float bar() const noexcept {
+    const Key key = best_.bar();
+    if (key == kWorstKey) return least_;
+    float score = score_of(key);
+    if (id_of(key) < first_label_) score = std::nextafter(score, std::numeric_limits<float>::infinity());
+    return std::max(score, least_);
+  }
+
+  // --- nothing is negative ---
+
+  bool search_tile() {
+    const std::size_t m = active_.size();
+    const float slack = m <= 2 ? 0.0f : static_cast<float>(4 * m + 8) * 0x1p-24f;
+    grow_ = 1.0f + slack, shrink_ = 1.0f - slack;
+    rest_.assign(m + 1, 0.0f);
+    postings_.assign(m + 1, 0);
+    for (std::size_t i = m; i-- > 0;) {
+      rest_[i] = rest_[i + 1] + active_[i]->most;
+      postings_[i] = postings_[i + 1] + active_[i]->piece.count;
+    }
+    met_count_ = 0;
+    std::size_t added = 0, completed = 0;
+    for (; added < m && rest_[added] * grow_ >= bar(); ++added) {
+      if (added == 0 && !(rest_[1] * grow_ >= bar())) // only this list brings new labels: no sums are needed
+        return m == 1 ? offer_one() : take_from_one() && finish(1);
+      if (added > 0 && worth_completing(added)) {
+        complete_best(added);
+        completed = added;
+        if (!(rest_[added] * grow_ >= bar())) break;
+      }
+      if (!add(*active_[added])) return false;
+    }
+    if (completed != added && met_count_ > k_) complete_best(added);
+    take_met(added);
+    return finish(added);
+  }
+
+  bool add(const PostingList& list) {
+    make_room(list);
+    float* const sums = sums_.data();
+    std::uint16_t* const met = met_.data();
+    std::uint32_t n = met_count_;
+    const bool whole = each_product(list, [&](std::uint32_t place, float product) {
+      const float before = sums[place], now = before + product;
+      sums[place] = now;
+      met[n] = static_cast<std::uint16_t>(place);
+      n += static_cast<std::uint32_t>((before == 0) & (now != 0));
+    });
+    met_count_ = n;
+    return whole;
+  }
+
+  // Every entry may be a label that was not met before; in a damaged list even one that was.
+  void make_room(const PostingList& list) {
+    if (met_.size() <= met_count_ + list.piece.count)
+      met_.resize(met_count_ + list.piece.count + 1), sum_of_.resize(met_.size());
+  }
+
+  bool worth_completing(std::size_t added) const noexcept {
+    return met_count_ >= k_ && postings_[added] > met_count_ + kLookUp * k_ * (active_.size() - added);
+  }
+
+  // Completes the k best sums so far by look-ups: k labels then reach the least of them.
+  void complete_best(std::size_t added) {
+    leaders_.reset(k_);
+    float bar = 0;
+    for (std::uint32_t i = 0; i < met_count_; ++i) {
+      const float sum = sums_[met_[i]];
+      if (sum <= bar || !allowed(met_[i])) continue;
+      leaders_.offer(key_of(sum, met_[i]));
+      if (leaders_.bar() != kWorstKey) bar = score_of(leaders_.bar());
+    }
+    const auto& best = leaders_.ranked();
+    if (best.size() < k_) return;
+    float least = std::numeric_limits<float>::infinity();
+    for (const Key key : best) {
+      float sum = score_of(key);
+      for (std::size_t i = added; i < active_.size(); ++i) sum += product(*active_[i], id_of(key));
+      least = std::min(least, sum);
+    }
+    least_ = std::max(least_, least * shrink_);
+  }
+
+  // The only list of the tile: its products are the scores.
+  bool offer_one() {
+    float need = bar();
+    bool inside = true;
+    const bool whole = each_product(*active_[0], [&](std::uint32_t place, float product) {
+      if (!(product >= need) || !allowed(place)) return;
+      inside &= first_label_ + place < index_->labels;
+      best_.offer(key_of(product, first_label_ + place));
+      need = bar();
+    });
+    return whole && inside;
+  }
+
+  bool take_from_one() {
+    make_room(*active_[0]);
+    const float rest = rest_[1], need = bar();
+    std::uint32_t n = 0;
+    const bool whole = each_product(*active_[0], [&](std::uint32_t place, float product) {
+      met_[n] = static_cast<std::uint16_t>(place), sum_of_[n] = product;
+      n += static_cast<std::uint32_t>((product + rest) * grow_ >= need);
+    });
+    met_count_ = n;
+    return whole;
+  }
+
+  // Keeps what may still win of the labels met, and leaves the sums at zero.
+  void take_met(std::size_t added) {
+    const float rest = rest_[added], need = bar();
+    std::uint32_t n = 0;
+    for (std::uint32_t i = 0; i < met_count_; ++i) {
+      const std::uint16_t place = met_[i];
+      const float sum = std::exchange(sums_[place], 0.0f);
+      met_[n] = place, sum_of_[n] = sum;
+      n += static_cast<std::uint32_t>((sum + rest) * grow_ >= need);
+    }
+    met_count_ = n;
+  }
+
+  // Looks the labels that are left up in the other lists, and offers them with their exact scores.
+  bool finish(std::size_t added) {
+    const std::size_t m = active_.size();
+    for (std::size_t i = added; i < m; ++i) {
+      const float rest = rest_[i + 1], need = bar();
+      std::uint32_t n = 0;
+      for (std::uint32_t c = 0; c < met_count_; ++c) {
+        const std::uint16_t place = met_[c];
+        const float sum = sum_of_[c] + product(*active_[i], place);
+        met_[n] = place, sum_of_[n] = sum;
+        n += static_cast<std::uint32_t>((sum + rest) * grow_ >= need);
+      }
+      met_count_ = n;
+    }
+    if (m > 2 && std::uint64_t{kLookUp} * met_count_ * m > postings_[0]) return add_in_order();
+    float need = bar();
+    for (std::uint32_t c = 0; c < met_count_; ++c) {
+      const std::uint32_t place = met_[c], label = first_label_ + place;
+      if (!(sum_of_[c] * grow_ >= need) || !allowed(place)) continue;
+      if (label >= index_->labels) return false;
+      float sum = sum_of_[c];
+      if (m > 2) {
+        sum = 0;
+        for (const PostingList& list : lists_)
+          if (!list.over && list.piece.tile == active_[0]->piece.tile) sum += product(list, place);
+      }
+      if (!(sum > 0)) continue;
+      best_.offer(key_of(sum, label));
+      need = bar();
+    }
+    return true;
+  }
+
+  // Many labels are left, of nearly the same score: all sums of the tile in law 1's order cost less than look-ups.
+  bool add_in_order() {
+    met_count_ = 0;
+    for (const PostingList& list : lists_)
+      if (!list.over && list.piece.tile == active_[0]->piece.tile && !add(list)) return false;
+    for (std::uint32_t i = 0; i < met_count_; ++i) {
+      const std::uint32_t place = met_[i];
+      const float sum = std::exchange(sums_[place], 0.0f);
+      const Key key = key_of(sum, first_label_ + place);
+      if (key >= best_.bar() || !allowed(place)) continue;
+      if (first_label_ + place >= index_->labels) return false;
+      best_.offer(key);
+    }
+    return true;
+  }
+
+  // Labels without a match, or with a sum of 0, follow by their numbers.
+  void fill_up() {
+    found_.clear();
+    for (const Key key : best_.ranked()) found_.push_back(id_of(key));
+    if (found_.size() >= k_) return;
+    std::sort(found_.begin(), found_.end());
+    std::size_t left = k_ - found_.size();
+    auto at = found_.begin();
+    for (std::uint32_t label = 0; label < index_->labels && left > 0; ++label) {
+      if (at != found_.end() && *at == label) {
+        ++at;
+      } else if (!filter_ || filter_->allows(label)) {
+        best_.offer(key_of(0.0f, label));
+        --left;
+      }
+    }
+  }
+
+  // --- anything goes ---
+
+  // All sums of a tile in law 1's order, and every label of it as a candidate.
+  bool add_up(std::uint32_t tile) {
+    bool whole = true;
+    for (const PostingList& list : lists_)
+      if (!list.over && list.piece.tile == tile)
+        whole = whole && each_product(list, [&](std::uint32_t place, float product) { sums_[place] += product; });
+    const std::uint32_t width = index_->width(tile);
+    const float* const bias = index_->bias.empty() ? nullptr : index_->bias.data() + first_label_;
+    for (std::uint32_t from = 0; whole && from < width; from += kRun)
+      offer_run(from, std::min(width, from + kRun), bias);
+    std::fill(sums_.begin(), sums_.end(), 0.0f);
+    return whole;
+  }
+
+  void offer_run(std::uint32_t from, std::uint32_t to, const float* bias) {
+    if (bias)
+      for (std::uint32_t i = from; i < to; ++i) sums_[i] += bias[i];
+    const Key bar = best_.bar();
+    const float least = bar == kWorstKey ? std::numeric_limits<float>::quiet_NaN() : score_of(bar);
+    bool any = !(least == least); // not full yet, or full of what is no number
+    for (std::uint32_t i = from; i < to; ++i) any |= sums_[i] >= least;
+    if (!any) return;
+    for (std::uint32_t i = from; i < to; ++i) {
+      const Key key = key_of(sums_[i], first_label_ + i);
+      if (key < best_.bar() && (!matched_only_ || sums_[i] > 0) && allowed(i)) best_.offer(key);
+    }
+  }
+
+  // After a damaged array: sums must be zeros again.
+  bool clear(bool sound) {
+    std::fill(sums_.begin(), sums_.end(), 0.0f);
+    return sound;
+  }
+
+  static constexpr std::uint32_t kRun = 64;
+
+  const Postings* index_ = nullptr;
+  const Filter* filter_ = nullptr;
+  std::uint32_t k_ = 0, first_label_ = 0, met_count_ = 0;
+  bool matched_only_ = false, negative_ = false;
+  float least_ = 0, grow_ = 1, shrink_ = 1;
+  std::vector<PostingList> lists_;         // by rising feature
+  std::vector<std::uint32_t> falling_;     // their numbers by what they can bring
+  std::vector<const PostingList*> active_; // those with a piece in the tile, the same way
+  std::vector<float> rest_;                // what the lists from each on can bring together
+  std::vector<std::uint64_t> postings_;    // and how many entries they have
+  std::vector<float> sums_;                // of a tile; zeros between tiles
+  std::vector<std::uint16_t> met_;         // places with a sum
+  std::vector<float> sum_of_;              // of each place met, once taken
+  std::vector<std::uint32_t> found_;
+  TopK best_, leaders_;
+};
+
+} // namespace beamwood

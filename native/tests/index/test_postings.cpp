@@ -1,0 +1,139 @@
+// index/: inverted lists of random rows against plain sums, and damaged ones, which may answer anything but only inside.
+#include <numeric>
+
+#include "beamwood/index/build_postings.hpp"
+#include "beamwood/index/index_search.hpp"
+#include "check.hpp"
+
+using namespace beamwood;
+using check::Random;
+
+namespace {
+
+struct Rows {
+  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int32_t> features;
+  std::vector<float> weights;
+};
+
+// Some features are in nearly every row, some in few; weights are few numbers, so that sums tie.
+Rows random_rows(Random& random, std::uint32_t labels, std::uint32_t features, bool negative) {
+  Rows rows;
+  for (std::uint32_t label = 0; label < labels; ++label) {
+    for (std::uint32_t f = 0; f < features; ++f)
+      if (random.chance(0.9 / (1 + f))) {
+        rows.features.push_back(static_cast<std::int32_t>(f));
+        const float weight = static_cast<float>(random.between(1, 3)) * 0.3f;
+        rows.weights.push_back(negative && random.chance(0.3) ? -weight : weight);
+      }
+    rows.offsets.push_back(static_cast<std::int64_t>(rows.features.size()));
+  }
+  return rows;
+}
+
+struct Built {
+  BuiltPostings arrays;
+  Postings index;
+
+  Built(const Rows& rows, std::uint32_t features, WeightKind kind, unsigned threads)
+      : arrays(PostingsBuilder(rows.offsets, rows.features, rows.weights, features, kind).build({threads})) {
+    index.features = features, index.labels = static_cast<std::uint32_t>(rows.offsets.size() - 1), index.kind = kind;
+    look();
+  }
+  void look() {
+    index.start = arrays.start, index.words = arrays.words, index.top = arrays.top, index.scale = arrays.scale;
+  }
+};
+
+std::vector<float> plain_sums(const Rows& rows, const Query& query) {
+  std::vector<float> sums(rows.offsets.size() - 1);
+  for (std::size_t label = 0; label < sums.size(); ++label)
+    for (std::uint32_t q = 0; q < query.count; ++q)
+      for (auto i = rows.offsets[label]; i < rows.offsets[label + 1]; ++i)
+        if (static_cast<std::uint32_t>(rows.features[static_cast<std::size_t>(i)]) == query.feature[q])
+          sums[label] += query.value[q] * rows.weights[static_cast<std::size_t>(i)];
+  return sums;
+}
+
+struct Asked {
+  std::vector<std::uint32_t> feature;
+  std::vector<float> value;
+  Query query{};
+
+  Asked(Random& random, std::uint32_t features, bool negative) {
+    for (std::uint32_t f = 0; f < features; ++f)
+      if (random.chance(0.5)) {
+        feature.push_back(f);
+        value.push_back(static_cast<float>(random.between(1, 2)) * (negative && random.chance(0.3) ? -1.0f : 1.0f));
+      }
+    query = {feature.data(), value.data(), static_cast<std::uint32_t>(feature.size())};
+  }
+};
+
+} // namespace
+
+TEST(inverted_lists_answer_as_plain_sums_do) {
+  Random random;
+  IndexSearch search;
+  for (int round = 0; round < 60; ++round) {
+    const std::uint32_t labels = round % 20 == 0 ? kTile + 700 : random.between(1, 2000),
+                        features = random.between(1, 9);
+    const bool negative = random.chance(0.3);
+    const Rows rows = random_rows(random, labels, features, negative);
+    const Built built(rows, features, WeightKind::f32, random.between(1, 3));
+    const Asked asked(random, features, random.chance(0.2));
+    const std::vector<float> sums = plain_sums(rows, asked.query);
+    const std::uint32_t k = random.between(1, 60);
+    CHECK(search.run(built.index, asked.query, k, nullptr, false));
+    TopK expected;
+    expected.reset(std::min(k, labels));
+    for (std::uint32_t label = 0; label < labels; ++label) expected.offer(key_of(sums[label], label));
+    CHECK(search.best().ranked() == expected.ranked());
+    std::vector<std::uint32_t> all(labels);
+    std::iota(all.begin(), all.end(), 0u);
+    std::vector<float> scores(labels);
+    CHECK(search.score(built.index, asked.query, all, scores.data()));
+    CHECK(scores == sums);
+  }
+}
+
+TEST(inverted_lists_are_the_same_words_for_any_number_of_threads) {
+  Random random;
+  const Rows rows = random_rows(random, 3000, 9, true);
+  for (const WeightKind kind : {WeightKind::f32, WeightKind::f16, WeightKind::u8}) {
+    const Built one(rows, 9, kind, 1), four(rows, 9, kind, 4);
+    CHECK(one.arrays.words == four.arrays.words && one.arrays.start == four.arrays.start);
+    CHECK(one.arrays.top == four.arrays.top && one.arrays.scale == four.arrays.scale);
+  }
+}
+
+TEST(damaged_inverted_lists_are_never_followed_outside) {
+  Random random;
+  IndexSearch search;
+  for (int round = 0; round < 400; ++round) {
+    const std::uint32_t labels = round % 40 == 0 ? kTile + 700 : random.between(1, 2000),
+                        features = random.between(1, 9);
+    const Rows rows = random_rows(random, labels, features, random.chance(0.5));
+    Built built(rows, features, static_cast<WeightKind>(random.below(3)), 1);
+    for (std::uint32_t flips = random.between(1, 4); flips > 0; --flips) {
+      if (random.chance(0.2)) {
+        built.arrays.start[random.below(built.arrays.start.size())] =
+            random.chance(0.5) ? random.next() : random.below(99);
+      } else if (!built.arrays.words.empty()) {
+        const std::size_t near = random.chance(0.5) ? 6 : built.arrays.words.size();
+        built.arrays.words[random.below(std::min(near, built.arrays.words.size()))] =
+            static_cast<std::uint16_t>(random.next());
+      }
+      built.arrays.top[random.below(features)] = random.number();
+    }
+    built.look();
+    for (const bool negative : {false, true}) {
+      const Asked asked(random, features, negative);
+      if (search.run(built.index, asked.query, random.between(1, 60), nullptr, random.chance(0.5)))
+        for (const Key key : search.best().ranked()) CHECK(id_of(key) < labels);
+      const std::vector<std::uint32_t> some{0, labels - 1, labels / 2};
+      std::vector<float> scores(some.size());
+      search.score(built.index, asked.query, some, scores.data());
+    }
+  }
+}

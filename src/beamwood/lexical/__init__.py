@@ -1,0 +1,1 @@
+"""Labels as sparse vectors: inverted lists, BM25 weights, exact indexes."""
