@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +120,18 @@ def test_a_client_that_reads_too_slowly_loses_its_long_answer(wordy: Path) -> No
         assert client.recv(64)  # the first bytes, and no more
         wait_for(lambda: counted(server, "beamwood_connections ") == 1)  # only the one that asks for the counts
         assert server.json("POST", "/v1/search", {"text": "wool"})["hits"]
+
+
+def test_a_thread_that_gives_way_keeps_its_policy_and_its_niceness() -> None:
+    found: list[tuple[int, int]] = []
+
+    def look() -> None:
+        for change in (lambda: None, _core.give_way):
+            change()
+            found.append((os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, threading.get_native_id())))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert len(found) == 2
+    assert found[0] == found[1]
