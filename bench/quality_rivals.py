@@ -64,14 +64,14 @@ def from_csr(P: Any) -> list[Any]:
     return ranked
 
 
-def beamwood(preset: str) -> Callable[[Data], Callable[[], Trained]]:
+def beamwood(preset: str, **settings: Any) -> Callable[[Data], Callable[[], Trained]]:
     def load(data: Data) -> Callable[[], Trained]:
         import beamwood as bw
 
         X, Y, T = (data.matrix(m) for m in ("X.trn", "Y.trn", "X.tst"))
 
         def train() -> Trained:
-            model = bw.train(X, Y, preset=preset, seed=data.seed, threads=data.threads, progress=False)
+            model = bw.train(X, Y, preset=preset, seed=data.seed, threads=data.threads, progress=False, **settings)
             model.save(str(data.out / "model.bw"))
 
             def rank(a: int, b: int) -> list[Any]:
@@ -219,6 +219,8 @@ TRAINERS: dict[str, Callable[[Data], Callable[[], Trained]]] = {
     "beamwood-fast": beamwood("fast"),
     "beamwood-balanced": beamwood("balanced"),
     "beamwood-best": beamwood("best"),
+    "beamwood-balanced-trees": beamwood("balanced", lexical=False),
+    "beamwood-fast-trees": beamwood("fast", lexical=False),
     "libpecos": libpecos,
     "napkinxc": napkinxc,
     "omikuji": omikuji(bonsai=False),

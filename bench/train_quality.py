@@ -42,6 +42,8 @@ TRAINERS = {  # name: the rival whose environment it runs in; none: this one
     "beamwood-fast": None,
     "beamwood-balanced": None,
     "beamwood-best": None,
+    "beamwood-balanced-trees": None,  # without the words of labels
+    "beamwood-fast-trees": None,
     "libpecos": "libpecos",
     "napkinxc": "napkinxc",
     "omikuji": "omikuji",
@@ -49,7 +51,14 @@ TRAINERS = {  # name: the rival whose environment it runs in; none: this one
     "libmultilabel": "libmultilabel",
     "bm25s": "bm25s",
 }
-SEEDED = ("beamwood-fast", "beamwood-balanced", "beamwood-best", "libpecos")  # those that take a seed
+SEEDED = (  # those that take a seed
+    "beamwood-fast",
+    "beamwood-balanced",
+    "beamwood-best",
+    "beamwood-balanced-trees",
+    "beamwood-fast-trees",
+    "libpecos",
+)
 MEASURES = ("precision@1", "precision@3", "precision@5", "recall@10")
 COLUMNS = ("P@1", "P@3", "P@5", "recall@10", "CPU s", "model MB", "CPU µs per query", "peak MB", "test rows")
 

@@ -112,7 +112,7 @@ def shop() -> bw.Model:
 def test_an_explanation_speaks_in_words(shop: bw.Model) -> None:
     explanation = shop.explain("warm wool socks", "s1")
     (hit,) = (hit for hit in shop.search("warm wool socks") if hit.key == "s1")
-    assert (explanation.label, explanation.key, explanation.name, explanation.score) == hit
+    assert (explanation.label, explanation.key, explanation.name, explanation.score) == hit[:4]
     leaf = explanation.trees[0].steps[-1]
     assert {share.word for share in leaf.shares} <= {"wool", "socks"}
     assert leaf.words[0].word == "socks"

@@ -62,6 +62,7 @@ void bind_layouts(nb::module_& m);
 void bind_postings(nb::module_& m);
 void bind_filter(nb::module_& m);
 void bind_explain(nb::module_& m);
+void bind_score(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_search(nb::module_& m);
 void bind_serving(nb::module_& m);

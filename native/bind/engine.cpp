@@ -8,6 +8,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <optional>
 #include <tuple>
 
@@ -85,6 +86,21 @@ void set_cascade(PyForest& self, const U64& start, const U32& words, const U32& 
   self.keep(start, words, root, scale);
 }
 
+// The numbers of a head, as head.hpp names them. rows: of each label in training, or nothing.
+void set_head(PyForest& self, double bias, double trees, double words, double unlisted, double rowless,
+              std::uint32_t candidates, const U32& rows) {
+  for (const double number : {bias, trees, words, unlisted, rowless})
+    if (!std::isfinite(number)) throw nb::value_error("the head has a number that is not finite");
+  if (trees < 0 || words < 0 || candidates == 0) throw nb::value_error("the head does not keep the members' order");
+  if (!self.forest.postings || self.forest.trees.empty())
+    throw nb::value_error("a head needs trees and inverted lists");
+  if (!view(rows).empty() && view(rows).size() != self.forest.labels)
+    throw nb::value_error("the head's counts of rows do not fit the labels");
+  self.forest.head = {bias, trees, words, unlisted, rowless, candidates, view(rows)};
+  self.keep(rows);
+}
+
+using Found = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Choice = std::tuple<std::uint32_t, std::uint32_t, Matcher, double, double, double, double>;
 using Stats = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::vector<Choice>>;
 
@@ -101,8 +117,11 @@ std::vector<Choice> choices_of(const Search& search) {
 nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, const F32& values,
                 const nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>& labels,
                 const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& scores, std::uint32_t beam,
-                unsigned threads, const SearchOptions& engine, bool exact, bool with_stats, const Filter* filter) {
+                unsigned threads, const SearchOptions& engine, bool exact, bool with_stats, const Filter* filter,
+                const std::optional<Found>& found) {
   check_fits(filter, self);
+  if (found && (found->shape(0) != labels.shape(0) || found->shape(1) != labels.shape(1)))
+    throw nb::value_error("results differ in shape");
   const SearchOptions options = asked_of(engine, labels.shape(1), beam);
   const Workers workers = python_workers(threads);
   int fault = 0;
@@ -120,7 +139,8 @@ nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& feature
       throw nb::value_error("results do not have a row for each query");
     bool sound = true;
     if (fault == 0)
-      sound = scratch->search.run(self.forest, queries, options, workers, labels.data(), scores.data(), filter, exact);
+      sound = scratch->search.run(self.forest, queries, options, workers, labels.data(), scores.data(), filter, exact,
+                                  found ? found->data() : nullptr);
     const Work work = scratch->search.work;
     if (with_stats) std::get<4>(stats) = choices_of(scratch->search);
     if (!sound) fault = kDamaged;
@@ -165,7 +185,9 @@ void bind_forest(nb::module_& m) {
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
            nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("engine"), nb::arg("exact"),
-           nb::arg("with_stats"), nb::arg("filter").none());
+           nb::arg("with_stats"), nb::arg("filter").none(), nb::arg("found").none() = nb::none())
+      .def("set_head", &set_head, nb::arg("bias"), nb::arg("trees"), nb::arg("words"), nb::arg("unlisted"),
+           nb::arg("rowless"), nb::arg("candidates"), nb::arg("rows"));
 }
 
 // Choices that Python makes by name. The names stand here and nowhere else.

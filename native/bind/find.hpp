@@ -44,9 +44,13 @@ struct Captions {
   }
 };
 
-// Ranked labels as the fields of a JSON object: hits, those that score at least `least`, and known_terms.
-inline void put_hits(const std::int64_t* labels, const float* scores, std::size_t count, const Captions& captions,
-                     float least, std::size_t known_terms, std::string& out) {
+// What an answer says of the members that listed a label.
+inline constexpr const char* kFoundBy[] = {"", "trees", "words", "both"};
+
+// Ranked labels as the fields of a JSON object: hits, those that score at least `least`, and known_terms. listed_by:
+// which members listed each label; null where a model has one.
+inline void put_hits(const std::int64_t* labels, const float* scores, const std::uint8_t* listed_by, std::size_t count,
+                     const Captions& captions, float least, std::size_t known_terms, std::string& out) {
   const Strings *const keys = captions.keys, *const names = captions.names;
   const beamwood::Curves curves = captions.curves();
   out += "\"hits\":[";
@@ -67,10 +71,16 @@ inline void put_hits(const std::int64_t* labels, const float* scores, std::size_
       out += ",\"probability\":";
       beamwood::json::put_number(curves.at(i, scores[i]), out);
     }
+    if (listed_by) ((out += ",\"found_by\":\"") += kFoundBy[listed_by[i] & 3]) += '"';
     out += '}';
   }
   out += "],\"known_terms\":";
   beamwood::json::put_number(std::uint64_t{known_terms}, out);
+}
+
+// Which members listed the labels of a scratch's answer; null where a model has one.
+inline const std::uint8_t* listed_by(const CallScratch& scratch) {
+  return scratch.found.empty() ? nullptr : scratch.found.data();
 }
 
 // What is asked of one text, but for the text. options: with k and beam.
@@ -98,13 +108,14 @@ inline Found find(PyForest& self, const beamwood::Vectorizer& vectorizer, std::s
     beamwood::to_unit_length(scratch.values.data(), scratch.values.size(), scratch.values.data());
   scratch.labels.resize(asked.options.k);
   scratch.scores.resize(asked.options.k);
+  scratch.found.resize(self.forest.head ? asked.options.k : 0);
   const beamwood::Query query{scratch.ids.data(), scratch.values.data(),
                               static_cast<std::uint32_t>(scratch.ids.size())};
   std::int64_t* const labels = scratch.labels.data();
   float* const scores = scratch.scores.data();
   const auto begin = std::chrono::steady_clock::now();
-  found.sound =
-      scratch.search.run(self.forest, {&query, 1}, asked.options, beamwood::Workers{}, labels, scores, asked.filter);
+  found.sound = scratch.search.run(self.forest, {&query, 1}, asked.options, beamwood::Workers{}, labels, scores,
+                                   asked.filter, false, scratch.found.data());
   found.nanoseconds =
       static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
   found.count = found.sound ? asked.options.k : 0;

@@ -60,6 +60,7 @@ struct CallScratch {
   std::vector<std::uint32_t> ids;
   std::vector<float> values, scores;
   std::vector<std::int64_t> labels;
+  std::vector<std::uint8_t> found; // which members listed each label; empty where a model has one
 };
 
 struct PyForest {

@@ -23,6 +23,7 @@ NB_MODULE(_core, m) {
   bind_engine(m);
   bind_layouts(m);
   bind_explain(m);
+  bind_score(m);
   bind_training(m);
   bind_text(m);
   bind_strings(m);

@@ -1,14 +1,18 @@
 // The bindings of search: one text in, ranked labels with their keys and names out, in one native call.
 #include "find.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
+
+#include <optional>
 
 using namespace beamwood;
 
 namespace {
 
-// (label, key, name, score, probability or None) of each label.
-nb::list hits_of(const std::int64_t* labels, const float* scores, std::size_t count, const Captions& captions) {
+// (label, key, name, score, probability or None) of each label and, of a model that has trees and words, who listed it.
+nb::list hits_of(const std::int64_t* labels, const float* scores, const std::uint8_t* listed_by, std::size_t count,
+                 const Captions& captions) {
   const Strings *const keys = captions.keys, *const names = captions.names;
   const Curves curves = captions.curves();
   nb::list hits;
@@ -17,7 +21,9 @@ nb::list hits_of(const std::int64_t* labels, const float* scores, std::size_t co
     const nb::object key = keys && keys->has(label) ? keys->at(label) : nb::object(nb::str(nb::int_(label)));
     const nb::object probable =
         curves.empty() ? nb::object(nb::none()) : nb::object(nb::float_(curves.at(i, scores[i])));
-    hits.append(nb::make_tuple(label, key, names && names->has(label) ? names->at(label) : key, scores[i], probable));
+    const nb::object name = names && names->has(label) ? names->at(label) : key;
+    if (listed_by) hits.append(nb::make_tuple(label, key, name, scores[i], probable, kFoundBy[listed_by[i] & 3]));
+    else hits.append(nb::make_tuple(label, key, name, scores[i], probable));
   }
   return hits;
 }
@@ -32,8 +38,9 @@ nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view 
     const nb::gil_scoped_release released;
     found = find(self, vectorizer, text, {asked_of(engine, k, beam), filter}, *scratch);
   }
-  return nb::make_tuple(found.sound ? 0 : kDamaged, scratch->ids.size(), found.nanoseconds,
-                        hits_of(scratch->labels.data(), scratch->scores.data(), found.count, captions));
+  return nb::make_tuple(
+      found.sound ? 0 : kDamaged, scratch->ids.size(), found.nanoseconds,
+      hits_of(scratch->labels.data(), scratch->scores.data(), listed_by(*scratch), found.count, captions));
 }
 
 // The same with the hits that score at least `least` as fields of JSON, in bytes: what a server sends on.
@@ -47,7 +54,8 @@ nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_
   {
     const nb::gil_scoped_release released;
     found = find(self, vectorizer, text, {asked_of(engine, k, beam), filter}, *scratch);
-    put_hits(scratch->labels.data(), scratch->scores.data(), found.count, captions, least, scratch->ids.size(), out);
+    put_hits(scratch->labels.data(), scratch->scores.data(), listed_by(*scratch), found.count, captions, least,
+             scratch->ids.size(), out);
   }
   return nb::make_tuple(found.sound ? 0 : kDamaged, nb::bytes(out.data(), out.size()), found.nanoseconds);
 }
@@ -90,9 +98,13 @@ void bind_search(nb::module_& m) {
         nb::arg("k"), nb::arg("beam"), nb::arg("engine"), nb::arg("filter").none(), nb::arg("least"));
   m.def(
       "hits",
-      [](const In<std::int64_t>& labels, const In<float>& scores, const Captions& captions) {
-        return hits_of(labels.data(), scores.data(), std::min(labels.shape(0), scores.shape(0)), captions);
+      [](const In<std::int64_t>& labels, const In<float>& scores, const Captions& captions,
+         const std::optional<In<std::uint8_t>>& found) {
+        std::size_t count = std::min(labels.shape(0), scores.shape(0));
+        if (found) count = std::min(count, found->shape(0));
+        return hits_of(labels.data(), scores.data(), found ? found->data() : nullptr, count, captions);
       },
-      nb::arg("labels"), nb::arg("scores"), nb::arg("captions"),
-      "The rows of one answer as (label, key, name, score, probability or None).");
+      nb::arg("labels"), nb::arg("scores"), nb::arg("captions"), nb::arg("found").none() = nb::none(),
+      "The rows of one answer as (label, key, name, score, probability or None) and, given found, which members found "
+      "it.");
 }

@@ -134,7 +134,7 @@ def _checked(answer: Answer) -> dict[str, Any]:
 
 def _hits(answer: dict[str, Any], nanoseconds: int = 0) -> Hits:
     found = (
-        Hit(hit["label"], hit["key"], hit["name"], _score(hit["score"]), hit.get("probability"))
+        Hit(hit["label"], hit["key"], hit["name"], _score(hit["score"]), hit.get("probability"), hit.get("found_by"))
         for hit in answer["hits"]
     )
     return Hits(found, answer["known_terms"], nanoseconds)

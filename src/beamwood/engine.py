@@ -23,6 +23,7 @@ from beamwood.storage.parts import ModelParts
 from beamwood.storage.shape import ModelShape
 
 Array = npt.NDArray[Any]
+Found = npt.NDArray[np.uint8]
 
 MATCHERS, LAYOUTS, ISAS = (tuple(member.name for member in kind) for kind in (_core.Matcher, _core.Layout, _core.Isa))
 _EMPTY: dict[str, Array] = {
@@ -120,8 +121,12 @@ class Searcher:
         sort_blocks: bool = True,
         filter: Any = None,
         checked: bool = False,
+        found: Found | None = None,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], Any]:
-        """Labels, scores (n x k) and, if asked for, the raw statistics of the call. checked: X comes from as_csr."""
+        """Labels, scores (n x k) and, if asked for, the raw statistics of the call. checked: X comes from as_csr.
+
+        found: n x k, filled with the members that listed each label (bits of head.FOUND_BY); of models with a head.
+        """
         # The quick way in: CSR arrays of the right types go to the core as they are; it looks at every number once.
         try:
             shape, rows = X.shape, len(X.indptr) - 1
@@ -146,6 +151,7 @@ class Searcher:
                 exact,
                 with_stats,
                 filter,
+                found,
             )
         except TypeError:  # ids of an odd type, arrays with gaps: those of a checked matrix are usual
             if checked:
@@ -160,7 +166,19 @@ class Searcher:
             )
         # Raises with the place and the reason, unless rows were only unsorted or arrays only odd.
         canonical = as_csr(X, self.features, "X")
-        return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks, filter, checked=True)
+        return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks, filter, True, found)
+
+    def score(self, X: Any, labels: Any, leaves: Any, threads: int, apart: bool = False) -> tuple[Any, Any, Any]:
+        """The scores (n x m) of given labels, canonical rows in; with apart also those of trees and of words."""
+        scores = np.empty(labels.shape, np.float32)
+        trees, words = (np.empty(labels.shape if apart else (0, 0), np.float32) for _ in range(2))
+        given = (X.indptr, X.indices, X.data, leaves, labels, scores, trees, words)
+        if _core.score(self.forest, *given, threads, self._isa):
+            raise FormatError(
+                "The model is damaged: an offset in its weights leads outside. Get a fresh copy of its file; "
+                "load(…, verify=True) checks it."
+            )
+        return scores, trees, words
 
     def search(self, text: str, vectorizer: Any, captions: Any, k: int, beam: int, filter: Any = None) -> Any:
         """(fault, known terms, native nanoseconds, hits) of one text: tokens, features, beam and names in one call."""
@@ -230,9 +248,18 @@ class Forests:
             self.cascade = cascade_forest(parts)
             if shape.index is not None:
                 self.postings = native_postings(parts.sections, shape.features, shape.labels, shape.index)
-                self.cascade.set_postings(self.postings)
+            self._add_words(self.cascade)
         except (ValueError, TypeError) as error:
             raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
+
+    def _add_words(self, forest: _core.Forest) -> None:
+        """Gives a forest the inverted lists, and the head that ranks what both find, where the model has them."""
+        head = self._parts.shape.head
+        if self.postings is not None:
+            forest.set_postings(self.postings)
+        if head is not None:
+            rows = self._parts.rows_of_label
+            forest.set_head(*head.numbers, head.candidates, _EMPTY["u32"] if rows is None else rows)
 
     def searcher(self, engine: Engine) -> Searcher:
         """What answers with this engine."""
@@ -250,6 +277,7 @@ class Forests:
         forest = self._others.get((layout, hashed))
         if forest is None:
             forest = self._others[layout, hashed] = other_forest(layout, self._parts, self.cascade, hashed, cores())
+            self._add_words(forest)
         return Searcher(engine, layout, forest, self._parts.shape.features)
 
     def layers(self, tree: int) -> list[Layer]:

@@ -18,6 +18,7 @@ from beamwood import _core
 from beamwood.engine import Searcher
 from beamwood.errors import FormatError
 from beamwood.inputs.arguments import whole_below
+from beamwood.lexical.explained import HeadShares, best_sum, head_shares
 from beamwood.storage.build import layer_name
 from beamwood.storage.parts import ModelParts
 
@@ -84,6 +85,8 @@ class Explanation:
     discount: float  # of "log-exp": what a score is multiplied by before the layer below adds its own
     trees: tuple[TreePath, ...]
     number_of_trees: int  # that the sum is divided by; trees that did not reach the label add nothing
+    words: Step | None = None  # of a model that has trees and words: the label's sum of words
+    head: HeadShares | None = None  # and how both became `score`; the trees' mean is then head.tree_score
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values for JSON; a number that is not finite becomes None, which JSON can say."""
@@ -99,6 +102,8 @@ class Explanation:
                 lines.append(f"tree {tree.tree}: {tree.score:.6g}")
             for step in tree.steps:
                 lines += describe(step, self.activation)
+        if self.words is not None and self.head is not None:
+            lines += describe_head(self.words, self.head)
         return "\n".join(lines)
 
 
@@ -117,6 +122,19 @@ def describe(step: Step, activation: str) -> list[str]:
     if step.words:
         lines.append(f"    about: {', '.join(telling.word for telling in step.words[:_SHOWN])}")
     return lines
+
+
+def describe_head(words: Step, head: HeadShares) -> list[str]:
+    """The words of a label and the head in three lines."""
+    largest = sorted(words.shares, key=lambda share: -abs(share.product))[:_SHOWN]
+    added = ", ".join(f"{share.word} {share.product:+.4g}" for share in largest)
+    listed = "not listed" if head.tree_score is None else f"{head.tree_score:.6g}"
+    return [
+        f"words: {added or 'nothing in common'}",
+        f"  sum {head.word_sum:.6g}, {head.share:.1%} of the best label's",
+        f"head: {head.bias:+.4g} {head.trees:+.4g} · {head.evidence:.4g} (trees: {listed}) "
+        f"{head.words:+.4g} · {head.share:.4g} (words) = {head.z:.4g}, score {head.score:.6g}",
+    ]
 
 
 def finite(value: Any) -> Any:
@@ -138,8 +156,13 @@ class Explainer:
         self._nodes = [tree.nodes for tree in parts.shape.trees]
         self._activation, self._word, self._postings = parts.shape.activation, word, postings
 
-    def explanation(self, named: tuple[int, str, str], row: Any, trees: Sequence[int], words: int) -> Explanation:
-        """Why a label (number, key, name) scores as it does for a row, by its paths through these trees."""
+    def explanation(
+        self, named: tuple[int, str, str], row: Any, trees: Sequence[int], words: int, listed: bool = True
+    ) -> Explanation:
+        """Why a label (number, key, name) scores as it does for a row, by its paths through these trees.
+
+        listed: whether the trees list it among their candidates, of a model that has words too.
+        """
         if self._parts.shape.unit_rows:
             row = unit_row(row)
         how = (self._activation.name, self._activation.path, self._activation.discount)
@@ -147,8 +170,23 @@ class Explainer:
             path = self.index_path(named[0], row.indices, row.data, words)
             return Explanation(*named, path.score, *how, (path,), 1)
         paths = [self.tree_path(tree, named[0], row.indices, row.data, words) for tree in trees]
-        score = mean_score([path.score for path in paths], len(self._nodes))
-        return Explanation(*named, score, *how, tuple(paths), len(self._nodes))
+        score = mean_score([path.score for path in paths], len(self._nodes)) if paths else None
+        head, number = self._parts.shape.head, len(self._nodes)
+        if head is None:
+            assert score is not None
+            return Explanation(*named, score, *how, tuple(paths), number)
+        step = self.index_path(named[0], row.indices, row.data, words).steps[0]
+        rows = self._parts.rows_of_label
+        rowless = rows is not None and not rows[named[0]]
+        combined = head_shares(
+            head,
+            self._activation.native,
+            score if listed else None,
+            step.z,
+            best_sum(self._postings, row),
+            rowless,
+        )
+        return Explanation(*named, combined.score, *how, tuple(paths), number, step, combined)
 
     def index_path(self, label: int, features: Array, values: Array, words: int) -> TreePath:
         """The sum of a label of an index, as a path of one layer whose node is the label."""

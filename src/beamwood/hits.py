@@ -14,6 +14,7 @@ class Hit(NamedTuple):
     name: str
     score: float
     probability: float | None = None
+    found_by: str | None = None  # "trees", "words" or "both", of a model that has both; None of others
 
 
 class Hits(list[Hit]):
@@ -34,7 +35,7 @@ class JsonAnswer(NamedTuple):
     """An answer as the fields of a JSON object without its braces, and the nanoseconds that the engine took for it.
 
     Of a search: `hits`, a list of objects with label, key, name, score (null: not finite) and, of a calibrated model,
-    probability; and `known_terms`.
+    probability, of one that has trees and words found_by; and `known_terms`.
     """
 
     fields: bytes
@@ -43,7 +44,7 @@ class JsonAnswer(NamedTuple):
 
 def hits_above(found: list[Any], min_score: float | None, known_terms: int, nanoseconds: int = 0) -> Hits:
     """The hits that score at least min_score."""
-    hits = Hits(map(Hit._make, found), known_terms, nanoseconds)
+    hits = Hits((Hit(*hit) for hit in found), known_terms, nanoseconds)
     if min_score is not None:
         hits[:] = [hit for hit in hits if hit.score >= min_score]
     return hits

@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from beamwood.engine import Engine, Forests, Searcher, isas_here
 from beamwood.errors import DataError, SettingsError
-from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach
+from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach, unit_row
 from beamwood.inputs.arguments import checked_text, cores, positive, whole_below, workers
 from beamwood.inputs.label_matrix import LabelsLike, label_matrix
 from beamwood.inputs.matrices import MatrixLike, as_csr
 from beamwood.inputs.text import FittedText
+from beamwood.lexical.explained import listed_by_words
 from beamwood.life import fit as life
 from beamwood.life.calibration import Calibration
 from beamwood.metrics import evaluate
@@ -197,15 +198,34 @@ class Model(Ranker):
         if words:
             positive(words, "words")
         trees = list(range(len(self._parts.shape.trees)))
+        listed = True
         if beam is not None and trees:
             trees = trees_that_reach(self._parts, self._each_tree, row, number, positive(beam, "beam"))
-            if not trees:
+            listed = bool(trees) and self._is_listed(row, number, beam)
+            if not listed and not self._has_words_of(row, number):
                 raise DataError(
                     f"Label {label!r} is not reached with beam={beam}; expected a label that topk finds. Use a wider "
                     "beam, or beam=None for the score of one that drops nothing."
                 )
         named = (number, self.key(number), self.name(number))
-        return self._explainer.explanation(named, row, trees, words)
+        return self._explainer.explanation(named, row, trees, words, listed)
+
+    def _is_listed(self, row: Any, label: int, beam: int) -> bool:
+        """Whether the trees list a label among their candidates; without words every label that they reach is one."""
+        head = self._parts.shape.head
+        if head is None:
+            return True
+        only = Forests(assemble.trees_only(self._parts)).searcher(Engine())
+        found = only.topk(row, min(head.candidates, self.n_labels), beam, 1, False)[0]
+        return bool((found == label).any())
+
+    def _has_words_of(self, row: Any, label: int) -> bool:
+        """Whether a label is among the candidates of the words."""
+        head = self._parts.shape.head
+        if head is None:
+            return False
+        row = unit_row(row) if self._parts.shape.unit_rows else row
+        return listed_by_words(self._forests.postings, row, min(head.candidates, self.n_labels), label)
 
     @cached_property
     def _each_tree(self) -> list[Searcher]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, overload
 
@@ -11,16 +12,16 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood import _core
-from beamwood.engine import Engine, Forests, Stats, allocate
+from beamwood.engine import Engine, Forests, Found, Searcher, Stats, allocate
 from beamwood.errors import SettingsError
 from beamwood.filters import Filter, make_filter
 from beamwood.hits import Hits, JsonAnswer, hits_above
 from beamwood.inputs.arguments import MOST, checked_text, positive
-from beamwood.inputs.matrices import MatrixLike
+from beamwood.inputs.matrices import MatrixLike, as_csr
 from beamwood.inputs.text import FittedText
 from beamwood.life.calibration import NONE as NO_CURVES
 from beamwood.life.cut import Cut, Thresholds
-from beamwood.storage.label_strings import LabelStrings
+from beamwood.storage.label_strings import LabelStrings, given_labels
 from beamwood.storage.parts import ModelParts
 
 Labels = npt.NDArray[np.int64]
@@ -125,6 +126,59 @@ class Ranker:
             labels, scores = padded(labels, scores, k)
         return (labels, scores, self._searcher.stats(raw)) if stats else (labels, scores)
 
+    def found(
+        self,
+        X: Any,
+        k: int = 10,
+        beam: int = 10,
+        threads: int = 1,
+        *,
+        exact: bool = False,
+        filter: Filter | None = None,
+        threshold: bool | float | None = None,
+    ) -> tuple[Labels, Scores, Found | None]:
+        """As topk, and the members that listed each answer: 1 trees, 2 words, 3 both; None where there is one."""
+        if self._parts.shape.head is None:
+            return *self.topk(X, k, beam, threads, exact=exact, filter=filter, threshold=threshold), None
+        k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
+        if exact:
+            self._check_exact()
+        native = None if filter is None else self._native_filter(filter)
+        X = as_csr(X, self.n_features, "X")
+        most = min(k, self.n_labels)
+        by = np.zeros((X.shape[0], most), np.uint8)
+        labels, scores, _ = self._searcher.topk(X, most, beam, threads, exact, filter=native, found=by)
+        if threshold is not None:
+            kept = self._thresholds.kept(threshold, labels, scores)
+            by = np.take_along_axis(by, np.argsort(~kept, axis=1, kind="stable"), 1)
+            labels, scores = only(kept, labels, scores)
+        if k > most:
+            labels, scores = padded(labels, scores, k)
+            by = np.pad(by, ((0, 0), (0, k - most)))
+        return labels, scores, by
+
+    def score(self, X: Any, labels: Any, *, threads: int = 1) -> Scores:
+        """The exact scores of given labels, rows x labels: no beam decides them.
+
+        labels: keys or numbers of labels, the same for all rows; or a matrix of label numbers, one row per row of X, as
+        topk gives it (-1 stands for no label and scores -inf). A label's score is that of its path in every tree and,
+        in a model that also has words, what the head makes of it and of its words: what topk gives where all trees
+        reach the label.
+        """
+        X = as_csr(X, self.n_features, "X")
+        given = given_labels(labels, X.shape[0], self._strings, self.n_labels)
+        return self._scores(X, given, positive(threads, "threads"))[0]
+
+    def _scores(self, X: Any, given: Labels, threads: int, apart: bool = False) -> tuple[Any, Any, Any]:
+        """Scores of given labels, canonical rows in; with apart also those of trees and of words."""
+        trees = [self._parts.leaves(tree) for tree in range(len(self._parts.shape.trees))]
+        return self._scorer.score(X, given, trees, threads, apart)
+
+    @cached_property
+    def _scorer(self) -> Searcher:
+        """The searcher of the model's own layout, which scores given labels."""
+        return self._forests.searcher(replace(self._engine, layout="auto", matcher="auto"))
+
     def predict(
         self,
         X: MatrixLike,
@@ -218,12 +272,14 @@ class Ranker:
         fitted = self._fitted_text()
         X = fitted.transform(texts, threads=positive(threads, "threads"))
         k = min(positive(k, "k"), self._parts.shape.labels)
-        labels, scores = self.topk(X, k, beam, threads, exact=exact, filter=filter, threshold=threshold)
+        labels, scores, found = self.found(X, k, beam, threads, exact=exact, filter=filter, threshold=threshold)
         known = np.diff(X.indptr).tolist()
         empty: list[Any] = []
         return [
             hits_above(
-                _core.hits(labels[i], scores[i], self._captions) if known[i] else empty,
+                _core.hits(labels[i], scores[i], self._captions, None if found is None else found[i])
+                if known[i]
+                else empty,
                 min_score,
                 known[i],
             )

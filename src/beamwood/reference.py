@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from beamwood.lexical.head import LISTED, ROWLESS, UNLISTED, Head
 from beamwood.storage.activations import Activation
 from beamwood.storage.layers import Layer
 
@@ -199,3 +200,64 @@ def index_topk(
         best = ids[rank(found[ids], ids, k)]
         labels[i, : len(best)], scores[i, : len(best)] = best, found[best]
     return labels, scores
+
+
+def label_scores(trees: Sequence[Sequence[Layer]], query: Any, activation: Activation, labels: Sequence[int]) -> Floats:
+    """The score of each given label by its paths, one row: no beam decides it."""
+    answers = []
+    for layers in trees:
+        by_label: dict[int, np.float32] = {}
+        for depth, (layer, scores) in enumerate(zip(layers, path_scores(layers, query, activation), strict=True)):
+            label = labels_of(layer, last=depth == len(layers) - 1)
+            shown = activation.leaf_scores(scores)
+            by_label |= {int(label[node]): shown[node] for node in np.flatnonzero(label >= 0)}
+        answers.append((np.asarray(labels, np.int64), np.array([by_label[label] for label in labels], np.float32)))
+    if len(answers) == 1:
+        return answers[0][1]
+    unique = [(np.arange(len(labels)), scores) for _, scores in answers]
+    return mean_of(unique)[1]
+
+
+def members_topk(
+    trees: Sequence[Sequence[Layer]],
+    words: Any,
+    head: Head,
+    X: Any,
+    activation: Activation,
+    k: int = 10,
+    beam: int = 10,
+    allowed: Bools | None = None,
+    unit_rows: bool = False,
+    rows_of_label: Any = None,
+) -> tuple[Ints, Floats, Ints]:
+    """The best k labels of trees and words together, their scores, and which members listed them (bits 1 and 2).
+
+    words: labels x features. Each member lists its best labels, those of the words only with a sum above 0; the head
+    ranks the union.
+    """
+    X = sp.csr_array(X, dtype=np.float32, copy=True)
+    X.sort_indices()
+    labels = words.shape[0]
+    by_feature = sp.csr_array(words.T, dtype=np.float32)
+    width = min(max(k, head.candidates), labels)
+    listed, scored = topk(trees, X, activation, width, beam, allowed, unit_rows)
+    answers = np.full((X.shape[0], k), -1, np.int64), np.full((X.shape[0], k), -np.inf, np.float32)
+    found = np.zeros((X.shape[0], k), np.int64)
+    for i in range(X.shape[0]):
+        query = unit_length(X[[i]]) if unit_rows else X[[i]]
+        sums = products(query, by_feature)
+        matched = np.flatnonzero((sums > 0) & (np.ones(labels, bool) if allowed is None else allowed))
+        by_words = matched[rank(sums[matched], matched, width)]
+        tree = dict(zip(listed[i].tolist(), scored[i], strict=True))
+        tree.pop(-1, None)
+        union = np.union1d(np.array(list(tree), np.int64), by_words)
+        kind = np.array([LISTED if label in tree else UNLISTED for label in union.tolist()], np.uint8)
+        if rows_of_label is not None:
+            rowless = np.asarray(rows_of_label)[union] == 0
+            kind[rowless] = np.where(sums[union] > 0, ROWLESS, UNLISTED)[rowless]
+        by_trees = np.array([tree.get(label, np.float32(0)) for label in union.tolist()], np.float32)
+        final = head.scores(activation.native, by_trees, sums[union], np.full(len(union), sums.max(initial=0)), kind)
+        best = rank(final, union, k)
+        answers[0][i, : len(best)], answers[1][i, : len(best)] = union[best], final[best]
+        found[i, : len(best)] = np.isin(union[best], list(tree)) + 2 * np.isin(union[best], by_words)
+    return *answers, found

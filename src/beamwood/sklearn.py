@@ -59,6 +59,7 @@ _OF_SETTINGS = (
     "bias",
     "prune",
     "top_weights",
+    "lexical",
 )
 _LEAST, _MOST = float(np.finfo(np.float32).tiny), 1.0 - 2.0**-24  # probabilities keep off 0 and 1
 _FEW_LABELS = 1000  # up to here predict_proba opens every node
@@ -135,6 +136,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bias: float | None = None,
         prune: float | None = None,
         top_weights: int | None = None,
+        lexical: bool | str | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -157,6 +159,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.bias = bias
         self.prune = prune
         self.top_weights = top_weights
+        self.lexical = lexical
         self.random_state = random_state
         self.n_jobs = n_jobs
 

@@ -135,6 +135,11 @@ def queries_room(folder: Path) -> Room:
             (anything(), lambda v: model().topk(plain(FEATURES), k=v)),
         ],
         "Model.predict": [(X, lambda v: model().predict(v, k=2))],
+        "Model.found": [(X, lambda v: trained(lexical=True).found(v, k=2))],
+        "Model.score": [
+            (X, lambda v: trained(lexical=True).score(v, [0])),
+            (anything(), lambda v: trained(lexical=True).score(plain(FEATURES), v)),
+        ],
         "Model.explain": [
             (X, lambda v: model().explain(v, 0)),
             (anything(), lambda v: text().explain("red wool", v)),
@@ -177,15 +182,13 @@ def training_room(folder: Path) -> Room:
             (Y, lambda v: trained(Y=v)),
             (Y, lambda v: trained(negatives="user", negatives_matrix=v)),
             (optional(Z), lambda v: trained(Y=np.eye(ROWS), label_features=v)),
-            (anything(), lambda v: trained(row_weights=v)),
-            (anything(), lambda v: trained(names=v)),
-            (anything(), lambda v: trained(keys=v)),
+            *((anything(), lambda v, n=n: trained(**{n: v})) for n in ("row_weights", "names", "keys", "lexical")),
         ],
         "train_text": [
             (damaged.texts(), told),
             (damaged.label_keys(), lambda v: told(labels=v)),
-            (anything(), lambda v: told(names=v)),
-            (anything(), lambda v: told(text=v)),
+            *((anything(), lambda v, n=n: told(**{n: v})) for n in ("names", "text", "label_texts", "lexical")),
+            (anything(), lambda v: told(label_texts={"hat": v})),
         ],
         "index": [
             (Z, bw.index),

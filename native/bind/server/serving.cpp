@@ -213,7 +213,7 @@ private:
     engine = found.nanoseconds;
     if (!found.sound) return false;
     try {
-      put_hits(scratch->labels.data(), scratch->scores.data(), found.count, *model.captions,
+      put_hits(scratch->labels.data(), scratch->scores.data(), listed_by(*scratch), found.count, *model.captions,
                -std::numeric_limits<float>::infinity(), scratch->ids.size(), content_);
     } catch (const beamwood::Damaged&) {
       return false;
@@ -270,13 +270,15 @@ private:
 
 using Labels = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Scores = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ListedBy = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Answers to many queries as JSON objects with commas between them: no Python object per hit, and without the lock.
 // known: terms of each query; one that has none has no hits.
 nb::bytes rows_json(const Labels& labels, const Scores& scores, const In<std::int64_t>& known, const Captions& captions,
-                    float least) {
+                    float least, const std::optional<ListedBy>& found) {
   const std::size_t rows = labels.shape(0), k = labels.shape(1);
-  if (scores.shape(0) != rows || scores.shape(1) != k || known.shape(0) != rows)
+  if (scores.shape(0) != rows || scores.shape(1) != k || known.shape(0) != rows ||
+      (found && (found->shape(0) != rows || found->shape(1) != k)))
     throw nb::value_error("labels, scores and known terms do not have a row for each query");
   std::string out;
   {
@@ -284,7 +286,8 @@ nb::bytes rows_json(const Labels& labels, const Scores& scores, const In<std::in
     for (std::size_t i = 0; i < rows; ++i) {
       const auto terms = static_cast<std::size_t>(known.data()[i]);
       out += i ? ",{" : "{";
-      put_hits(labels.data() + i * k, scores.data() + i * k, terms ? k : 0, captions, least, terms, out);
+      put_hits(labels.data() + i * k, scores.data() + i * k, found ? found->data() + i * k : nullptr, terms ? k : 0,
+               captions, least, terms, out);
       out += '}';
     }
   }
@@ -295,7 +298,7 @@ nb::bytes rows_json(const Labels& labels, const Scores& scores, const In<std::in
 
 void bind_serving(nb::module_& m) {
   m.def("rows_json", &rows_json, nb::arg("labels"), nb::arg("scores"), nb::arg("known"), nb::arg("captions"),
-        nb::arg("least"), "Hits and known terms of each query as JSON objects.");
+        nb::arg("least"), nb::arg("found").none() = nb::none(), "Hits and known terms of each query as JSON objects.");
   nb::class_<QuestionReader>(m, "QuestionReader", "Reads plain questions.")
       .def(nb::init<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>(), nb::arg("k"), nb::arg("beam"),
            nb::arg("most_k"), nb::arg("most_beam"))

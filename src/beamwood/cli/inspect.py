@@ -13,6 +13,7 @@ from rich.table import Table
 from beamwood.cli.support import options as o
 from beamwood.cli.support.given import Given
 from beamwood.cli.support.output import bytes_in_words, one_line, show, show_json
+from beamwood.lexical.label_texts import in_words
 
 _EDGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)  # of |weight|
 _BAR = 40
@@ -92,7 +93,10 @@ def _show(found: dict[str, Any]) -> None:
         f"{found['bytes_per_nonzero']:.1f} bytes per weight"
     )
     settings = ", ".join(f"{name} {value}" for name, value in found["settings"].items())
-    show(f"settings: {settings or 'not known'}\n")
+    show(f"settings: {settings or 'not known'}")
+    if found["lexical"] is not None:
+        show(in_words(found["lexical"]))
+    show("")
     if found["nodes"]:
         _show_shape(found["nodes"])
     _show_sections(found["bytes_by_section"])

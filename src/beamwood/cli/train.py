@@ -12,6 +12,7 @@ from beamwood.cli.support import options as o
 from beamwood.cli.support.given import Given
 from beamwood.cli.support.output import bytes_in_words, check_free, say, show, show_json, written
 from beamwood.errors import SettingsError
+from beamwood.lexical.label_texts import in_words
 from beamwood.training.progress import progress_for
 
 _TEXT_PANEL = "How texts become features"
@@ -34,6 +35,16 @@ def train(
     labels_file: Annotated[
         Path | None, typer.Option(help="One line per label, `key<TAB>name`: the names that people see.")
     ] = None,
+    label_texts: Annotated[
+        Path | None,
+        typer.Option(
+            help="Texts that describe labels: lines of `key<TAB>text`, or a JSON object. Labels that have only a text "
+            "can be found too."
+        ),
+    ] = None,
+    lexical: Annotated[
+        str, typer.Option(help="Words of labels beside the trees: auto (where they gain), yes or no.")
+    ] = "auto",
     ngrams: Annotated[
         str, typer.Option(help="Runs of words: 1, or 1-2 for pairs too.", rich_help_panel=_TEXT_PANEL)
     ] = "1",
@@ -73,8 +84,13 @@ def train(
     check_free(report, force)
     progress = progress_for(not (quiet or json_))
     common = {"preset": preset, "seed": seed, "threads": threads, "progress": progress, **_settings(set_ or [])}
+    common["lexical"] = _lexical(lexical)
     terms = {"min_df": min_df, "max_features": max_features, "sublinear_tf": sublinear}
+    if label_texts is not None and not given.is_text:
+        raise typer.BadParameter("--label-texts is given with matrices; expected rows of text, whose words they share")
     if given.is_text:
+        if label_texts is not None:
+            common["label_texts"] = _label_texts(label_texts)
         model = _from_texts(given, labels_file, _features(ngrams, chars, terms), common)
     else:
         model = _from_rows(given, labels_file, common)
@@ -124,6 +140,20 @@ def _from_rows(given: Given, labels_file: Path | None, common: dict[str, Any]) -
     return bw.train(rows.X, rows.Y, **common)
 
 
+def _lexical(word: str) -> bool | str:
+    """The setting that the option's word stands for."""
+    known: dict[str, bool | str] = {"auto": "auto", "yes": True, "no": False}
+    if word not in known:
+        raise typer.BadParameter(f"--lexical is {word}; expected auto, yes or no")
+    return known[word]
+
+
+def _label_texts(path: Path) -> dict[str, str]:
+    from beamwood.lexical.label_texts import read_label_texts
+
+    return read_label_texts(path)
+
+
 def _settings(words: list[str]) -> dict[str, Any]:
     """name=value words as settings: numbers become numbers, the rest stays text."""
     found: dict[str, Any] = {}
@@ -132,7 +162,7 @@ def _settings(words: list[str]) -> dict[str, Any]:
         if not equals or not name:
             raise typer.BadParameter(f"--set {word} is not a setting; expected NAME=VALUE, for example --set prune=0.2")
         found[name] = _value(value)
-    for name in ("preset", "seed", "threads"):
+    for name in ("preset", "seed", "threads", "lexical"):
         if name in found:
             raise typer.BadParameter(f"--set has {name}; expected another setting. Give it as --{name} {found[name]}.")
     return found
@@ -180,3 +210,5 @@ def _finish(model: Any, output: Path, given: Given, as_json: bool) -> None:
         f"{output}: {model.n_labels:,} labels, {model.n_features:,} features, {bytes_in_words(size)}, "
         f"trained on {report.rows:,} rows in {report.total_seconds:.1f} s"
     )
+    if report.lexical is not None:
+        show(in_words(report.lexical))

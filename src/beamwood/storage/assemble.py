@@ -12,11 +12,12 @@ from beamwood.errors import DataError
 from beamwood.inputs.arguments import cores, plain_array
 from beamwood.inputs.matrices import is_sparse
 from beamwood.inputs.text import FittedText
+from beamwood.lexical.head import Head
 from beamwood.storage.activations import Activation
 from beamwood.storage.build import Sections, TreeSize, build_tree
 from beamwood.storage.layers import Layer
 from beamwood.storage.parts import ModelParts
-from beamwood.storage.shape import ModelShape
+from beamwood.storage.shape import IndexShape, ModelShape
 from beamwood.storage.strings import string_sections
 
 
@@ -68,7 +69,7 @@ def from_layers(
 
 
 def ensemble(models: Sequence[ModelParts], settings: dict[str, Any] | None) -> ModelParts:
-    """One model of the trees of all; names, keys and text features are the first one's."""
+    """One model of the trees of all, without words; names, keys and text features are the first one's."""
     if not models:
         raise DataError("The list of models is empty; expected at least one. Give the models whose trees to join.")
     first = models[0].shape
@@ -79,8 +80,9 @@ def ensemble(models: Sequence[ModelParts], settings: dict[str, Any] | None) -> M
         for tree, size in enumerate(model.shape.trees):
             sections |= model.tree_sections(tree, len(sizes))
             sizes.append(size)
-    sections |= {n: a for n, a in models[0].sections.items() if not n.startswith("tree")}
-    whole = replace(first, trees=tuple(sizes), settings=first.settings if settings is None else settings)
+    sections |= {n: a for n, a in models[0].sections.items() if not n.startswith(("tree", "index/"))}
+    own = first.settings if settings is None else settings
+    whole = replace(first, trees=tuple(sizes), settings=own, index=None, head=None, lexical=None)
     return ModelParts(whole, sections)
 
 
@@ -112,7 +114,7 @@ def _numbers(shape: ModelShape) -> str:
 
 def one_tree(parts: ModelParts, tree: int) -> ModelParts:
     """A model of one of the trees, without names or text features."""
-    shape = replace(parts.shape, trees=(parts.shape.trees[tree],), text=None)
+    shape = replace(parts.shape, trees=(parts.shape.trees[tree],), text=None, index=None, head=None, lexical=None)
     return ModelParts(shape, parts.tree_sections(tree, 0))
 
 
@@ -152,3 +154,17 @@ def with_rows_of_label(parts: ModelParts, counts: Any) -> ModelParts:
             "from 0 on, one per label. Count the rows of each label, for example with numpy.bincount(Y.indices)."
         )
     return ModelParts(parts.shape, {**parts.sections, "rows_of_label": counts.astype(np.uint32)})
+
+
+def with_words(
+    parts: ModelParts, sections: Sections, index: IndexShape | None, head: Head | None, lexical: dict[str, Any]
+) -> ModelParts:
+    """The same trees with a lexical member and its head, or (None) with what was found out about one."""
+    shape = replace(parts.shape, index=index, head=head, lexical=lexical)
+    return ModelParts(shape, {**parts.sections, **sections})
+
+
+def trees_only(parts: ModelParts) -> ModelParts:
+    """The same trees without words."""
+    kept = {n: a for n, a in parts.sections.items() if not n.startswith("index/")}
+    return ModelParts(replace(parts.shape, index=None, head=None, lexical=None), kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -66,3 +67,25 @@ class LabelStrings:
                 f"{self._labels:,} labels."
             )
         return number
+
+
+def given_labels(labels: Any, rows: int, strings: LabelStrings, count: int) -> npt.NDArray[np.int64]:
+    """Keys or numbers for all rows, or a matrix of numbers for each, as one row of numbers per row; -1 is no label."""
+    if isinstance(labels, np.ndarray) and labels.ndim == 2:
+        if labels.dtype.kind not in "iu" or len(labels) != rows:
+            raise DataError(
+                f"labels has shape {labels.shape} and dtype {labels.dtype}; expected label numbers in {rows:,} rows, "
+                "one per row of X. Give what topk returned, or a list of keys."
+            )
+        outside = (labels < -1) | (labels >= count)
+        if outside.any():
+            raise DataError(
+                f"labels has {labels[outside][0]}; expected numbers from 0 to {count - 1:,}, or -1 for none."
+            )
+        return np.ascontiguousarray(labels, np.int64)
+    if isinstance(labels, (str, bytes, dict)) or not isinstance(labels, Iterable):
+        raise DataError(
+            f"labels is a {type(labels).__name__}; expected a list of label keys or numbers, or a matrix of numbers."
+        )
+    numbers = np.array([strings.number(label) for label in labels], np.int64)
+    return np.ascontiguousarray(np.broadcast_to(numbers, (rows, len(numbers))))

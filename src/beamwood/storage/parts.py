@@ -111,6 +111,9 @@ class ModelParts:
             "depth": max((len(tree.nodes) for tree in shape.trees), default=0),
             "nodes": [list(tree.nodes) for tree in shape.trees],
             "index": None if shape.index is None else shape.index.describe(),
+            "lexical": None
+            if shape.lexical is None
+            else {**shape.lexical, "head": None if shape.head is None else shape.head.describe()},
             "nonzeros": nonzeros,
             "bytes": sum(sizes.values()),
             "kind_of_weights": shape.weights if shape.trees or shape.index is None else shape.index.weights,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from beamwood.errors import FormatError
+from beamwood.lexical.head import Head
 from beamwood.storage.activations import Activation
 from beamwood.storage.build import WEIGHTS, TreeSize
 
@@ -45,6 +46,8 @@ class ModelShape:
     unit_rows: bool = False  # rows are divided by their length before anything else
     cut: dict[str, Any] | None = None  # the stored threshold, as life/cut.py describes it
     index: IndexShape | None = None  # of inverted lists; a model without trees has them
+    head: Head | None = None  # of a model that has trees and lists: how their scores become one
+    lexical: dict[str, Any] | None = None  # what training found out about words: kept or not, and why
 
     def describe(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -61,6 +64,8 @@ class ModelShape:
             **({} if self.weights == "f32" else {"weights": self.weights}),
             **({} if self.cut is None else {"cut": self.cut}),
             **({} if self.index is None else {"index": self.index.describe()}),
+            **({} if self.head is None else {"head": self.head.describe()}),
+            **({} if self.lexical is None else {"lexical": self.lexical}),
         }
 
     def requires(self) -> list[str]:
@@ -70,6 +75,7 @@ class ModelShape:
             "discount-1": self.activation.discount != 1,
             "unit-rows-1": self.unit_rows,
             "index-1": self.index is not None,  # inverted lists
+            "head-1": self.head is not None,  # answers of trees and lists together
         }
         return [feature for feature, here in used.items() if here]
 
@@ -93,9 +99,15 @@ class ModelShape:
                 model.get("unit_rows") is True,
                 model.get("cut"),
                 IndexShape.read(model.get("index")),
+                Head.read(model.get("head")),
+                None if model.get("lexical") is None else dict(model["lexical"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
+        if shape.head is not None and (not trees or shape.index is None):
+            raise FormatError(
+                "The model's description is damaged (a head without trees and lists). Get a fresh copy of the file."
+            )
         if (not trees and shape.index is None) or not all(tree.nodes for tree in trees):
             raise FormatError(
                 "The model's description is damaged (a tree without layers). Get a fresh copy of the file."

@@ -20,6 +20,7 @@ class Report:
 
     seconds:   (stage, seconds) in the order they ran.
     nonzeros:  for each tree the weights kept in each layer, from the top.
+    lexical:   whether words of labels rank beside the trees (kept), why not, what held-out rows say; None: not asked.
     """
 
     version: str
@@ -34,6 +35,7 @@ class Report:
     estimated_bytes: int
     peak_bytes: int
     settings: dict[str, Any] = field(default_factory=dict)
+    lexical: dict[str, Any] | None = None
 
     @property
     def total_seconds(self) -> float:

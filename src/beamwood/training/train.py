@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from beamwood.inputs.label_matrix import LabelsLike
 from beamwood.inputs.label_table import LabelTable, as_label_keys
 from beamwood.inputs.matrices import MatrixLike
 from beamwood.inputs.text import FittedText, TextFeatures
+from beamwood.lexical.label_texts import LabelTexts
+from beamwood.lexical.member import Member, lexical_member
 from beamwood.model import Model
 from beamwood.storage.activations import Activation
-from beamwood.storage.assemble import Assembly, with_rows_of_label, with_text
+from beamwood.storage.assemble import Assembly, with_rows_of_label, with_text, with_words
 from beamwood.storage.build import Sections
 from beamwood.storage.layers import Layer
 from beamwood.storage.strings import string_sections
@@ -86,6 +88,7 @@ def train_text(
     *,
     preset: str = "balanced",
     names: Mapping[str, str] | None = None,
+    label_texts: Mapping[str, str] | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: bool | Progress = True,
@@ -99,6 +102,8 @@ def train_text(
     labels: for each text a list of label keys.
     text:   how texts become features; None: single words, weighed by TF-IDF.
     names:  what people read for a key, where that is not the key itself.
+    label_texts: for label keys a text that describes them: its words count as those of the label's rows do. A label
+                 that has a text and no row can be found too, by its words.
     """
     texts, labels = as_texts(texts), as_label_keys(labels)
     if text is not None and not isinstance(text, TextFeatures):
@@ -112,17 +117,17 @@ def train_text(
     if more.get("label_features") is not None:
         settings.setdefault("vectors", "pifa+features")
     how = _How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), limit)
-    table = LabelTable.from_labels(labels)
+    described = LabelTexts.checked(label_texts)
+    table = LabelTable.from_labels([*labels, list(described.keys)])
     if names is not None:
         table = table.with_names(names)
     watch = Stopwatch(progress_for(progress))
     with watch.stage("text features", len(texts)) as update:
-        fitted = (text or TextFeatures()).fit(_told(texts, update, 0.0), threads=threads)
+        fitted = (text or TextFeatures()).fit(_told([*texts, *described.texts], update, 0.0), threads=threads)
         X = fitted.transform(_told(texts, update, 0.5), threads=threads)
     problem = checked_problem(X, table.matrix(labels), **more)
-    return _trained(
-        problem, how, watch, string_sections(None if names is None else table.names, table.keys, problem.labels), fitted
-    )
+    strings = string_sections(None if names is None else table.names, table.keys, problem.labels)
+    return _trained(problem, how, watch, strings, fitted, described.matrix(fitted, table, threads))
 
 
 def _told(texts: Sequence[str], update: Update, begin: float) -> Iterator[str]:
@@ -163,31 +168,79 @@ class _How:
     max_memory: int | None
 
 
-def _trained(problem: Problem, how: _How, watch: Stopwatch, strings: Sections, text: FittedText | None = None) -> Model:
-    """The model that a checked problem teaches: trees are built one after the other and put together once."""
+def _trained(
+    problem: Problem,
+    how: _How,
+    watch: Stopwatch,
+    strings: Sections,
+    text: FittedText | None = None,
+    label_texts: Any = None,
+) -> Model:
+    """The model that a checked problem teaches: trees are built one after the other and put together once.
+
+    label_texts: labels x features, what describes the labels themselves, or None.
+    """
     settings = how.settings
     _check_fit(problem, settings)
     needed = estimated_bytes(problem, settings, how.threads)
     refuse_if_too_big(needed, available_bytes() if how.max_memory is None else how.max_memory, settings)
-    _warn_of_labels_without_rows(problem)
+    _warn_of_labels_without_rows(problem, label_texts)
     scaled = problem.with_unit_rows() if settings.unit_rows else problem
-    assembly = Assembly(
-        Activation.parse(settings.activation), scaled is not problem, settings.to_dict(), sections=dict(strings)
+    parts = with_rows_of_label(
+        _trees(scaled, how, watch, scaled is not problem, strings).parts(), problem.rows_of_label
     )
+    member = _words(scaled, how, watch, label_texts)
+    if member is not None:
+        parts = with_words(parts, member.sections, member.index, member.head, member.told)
+    if text is not None:
+        parts = with_text(parts, text)
+    nonzeros = [tree.nonzeros for tree in parts.shape.trees]
+    return Model(parts, report=_report(problem, how, watch, nonzeros, needed, None if member is None else member.told))
+
+
+def _trees(problem: Problem, how: _How, watch: Stopwatch, unit_rows: bool, strings: Sections) -> Assembly:
+    """The trees of a problem whose rows are as they will be searched with, put together one after the other."""
+    settings = how.settings
+    assembly = Assembly(Activation.parse(settings.activation), unit_rows, settings.to_dict(), sections=dict(strings))
     emptied = Emptied(settings.prune if problem.X.nnz else 0.0)
-    for tree, (shape, tree_seed) in enumerate(_grown(scaled, settings, how.seed, how.threads, watch)):
-        layers = _tree_layers(scaled, shape, settings, seed=tree_seed, threads=how.threads, watch=watch, tree=tree)
+    for tree, (shape, tree_seed) in enumerate(_grown(problem, settings, how.seed, how.threads, watch)):
+        layers = _tree_layers(problem, shape, settings, seed=tree_seed, threads=how.threads, watch=watch, tree=tree)
         emptied.look(tree, layers)
         with watch.stage(_of("model", tree, settings.trees), problem.rows):
             assembly.add(layers)
     emptied.say()
-    parts = with_rows_of_label(assembly.parts(), problem.rows_of_label)
-    if text is not None:
-        parts = with_text(parts, text)
-    return Model(parts, report=_report(problem, how, watch, [tree.nonzeros for tree in parts.shape.trees], needed))
+    return assembly
 
 
-def _report(problem: Problem, how: _How, watch: Stopwatch, nonzeros: Sequence[tuple[int, ...]], needed: int) -> Report:
+def _words(problem: Problem, how: _How, watch: Stopwatch, label_texts: Any) -> Member | None:
+    """The lexical member, if not ruled out; the trees that its head is fitted with are made like the model's."""
+    settings = how.settings
+    if settings.lexical is False:
+        return None
+    small = replace(
+        settings,
+        lexical=False,
+        vectors="pifa",
+        negatives="tfn" if settings.negatives == "user" else settings.negatives,
+        tree=settings.tree if isinstance(settings.tree, str) else "balanced",
+    )
+    quiet = Stopwatch(progress_for(False))
+
+    def trees_of(smaller: Problem) -> Model:
+        return Model(_trees(smaller, replace(how, settings=small), quiet, False, {}).parts())
+
+    with watch.stage("words of labels", problem.rows):
+        return lexical_member(problem, settings.lexical, label_texts, trees_of, how.seed, how.threads)
+
+
+def _report(
+    problem: Problem,
+    how: _How,
+    watch: Stopwatch,
+    nonzeros: Sequence[tuple[int, ...]],
+    needed: int,
+    lexical: dict[str, Any] | None,
+) -> Report:
     """How the training went."""
     return Report(
         version=__version__,
@@ -202,6 +255,7 @@ def _report(problem: Problem, how: _How, watch: Stopwatch, nonzeros: Sequence[tu
         estimated_bytes=needed,
         peak_bytes=peak_bytes(),
         settings=how.settings.to_dict(),
+        lexical=lexical,
     )
 
 
@@ -333,7 +387,10 @@ def _check_fit(problem: Problem, settings: Settings) -> None:
         )
 
 
-def _warn_of_labels_without_rows(problem: Problem) -> None:
-    without = problem.labels_without_rows
-    if without:
-        warn(f"{without} of {problem.labels} labels have no row: they stay and rank last")
+def _warn_of_labels_without_rows(problem: Problem, label_texts: Any) -> None:
+    without = problem.rows_of_label == 0
+    if label_texts is not None:
+        without = without & (np.diff(label_texts.indptr) == 0)
+    if without.any():
+        what = "row" if label_texts is None else "row and no word of a text"
+        warn(f"{int(without.sum())} of {problem.labels} labels have no {what}: they stay and rank last")

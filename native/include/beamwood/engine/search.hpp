@@ -5,7 +5,8 @@
 //   frontier (walk, waiting, best_first) which node is opened next
 //   sink (sinks)                         labels → the best k, of one tree or of several
 //
-// A model without trees has inverted lists instead (index/index_search.hpp).
+// A model without trees has inverted lists instead (index/index_search.hpp); one that has both has a head, which ranks the
+// candidates of both (members.hpp).
 //
 // Queries are searched one at a time, but for the beam search of layouts chunk and column (block_search.hpp). A batch is
 // walked in the order of where its queries go: the top bundle is evaluated for all of them first, and those that share
@@ -22,6 +23,7 @@
 #include "beamwood/engine/waiting.hpp"
 #include "beamwood/engine/walk.hpp"
 #include "beamwood/index/index_search.hpp"
+#include "beamwood/members/members.hpp"
 #include "beamwood/open/open_cascade.hpp"
 
 namespace beamwood {
@@ -127,23 +129,21 @@ public:
   std::span<const LayerChoice> choices; // of matchers, where some were chosen
 
   // labels and scores have room for queries.size() * k, are filled in rank order and padded with -1 and -inf.
-  // False: the model's arrays are damaged.
+  // found: which members listed each answer, where that is asked for. False: the model's arrays are damaged.
   bool run(const Forest& forest, std::span<const Query> queries, const SearchOptions& options, const Workers& workers,
-           std::int64_t* labels, float* scores, const Filter* filter = nullptr, bool exact = false) {
+           std::int64_t* labels, float* scores, const Filter* filter = nullptr, bool exact = false,
+           std::uint8_t* found = nullptr) {
     work = {};
     choices = {};
     const Call call{forest, queries, options, workers, filter, exact, labels, scores};
     if (forest.trees.empty() && forest.postings) return run_index(call);
-    if (forest.layout == Layout::cascade) return run_queries(call, cascade_);
-    if (filter || exact) return run_queries(call, blocks_one_by_one_);
-    const bool sound = blocks_.run(forest, queries, options, workers, labels, scores);
-    work = blocks_.work, choices = blocks_.choices;
-    return sound;
+    return forest.head ? run_members(call, found) : run_trees(call);
   }
 
 private:
-  static constexpr std::size_t kRun = 64;         // queries per task, at most
-  static constexpr std::size_t kSlice = 1u << 16; // queries put in order together
+  static constexpr std::size_t kRun = 64;               // queries per task, at most
+  static constexpr std::size_t kSlice = 1u << 16;       // queries put in order together
+  static constexpr std::size_t kMemberSlice = 1u << 12; // queries whose candidates are kept at a time
 
   struct Call {
     const Forest& forest;
@@ -155,6 +155,38 @@ private:
     std::int64_t* labels;
     float* scores;
   };
+
+  bool run_trees(const Call& call) {
+    if (call.forest.layout == Layout::cascade) return run_queries(call, cascade_);
+    if (call.filter || call.exact) return run_queries(call, blocks_one_by_one_);
+    const bool sound = blocks_.run(call.forest, call.queries, call.options, call.workers, call.labels, call.scores);
+    work += blocks_.work, choices = blocks_.choices;
+    return sound;
+  }
+
+  // The trees list their candidates for some queries, then the head ranks them with those of the words.
+  bool run_members(const Call& call, std::uint8_t* found) {
+    SearchOptions wider = call.options;
+    const std::uint32_t k = call.options.k;
+    wider.k = std::min(std::max(k, call.forest.head.candidates), call.forest.labels);
+    const std::size_t width = wider.k;
+    if (members_.size() < call.workers.threads) members_.resize(call.workers.threads);
+    bool sound = true;
+    for (std::size_t at = 0; at < call.queries.size() && sound; at += kMemberSlice) {
+      const auto slice = call.queries.subspan(at, std::min(kMemberSlice, call.queries.size() - at));
+      if (listed_.size() < slice.size() * width) listed_.resize(slice.size() * width), scored_.resize(listed_.size());
+      sound = run_trees(
+                  {call.forest, slice, wider, call.workers, call.filter, call.exact, listed_.data(), scored_.data()}) &&
+              each_run(call.workers, slice.size(), [&](std::size_t q, unsigned worker) {
+                const std::size_t row = (at + q) * k;
+                return members_[worker].run(call.forest, slice[q], k, wider.k, call.filter, listed_.data() + q * width,
+                                            scored_.data() + q * width, call.labels + row, call.scores + row,
+                                            found ? found + row : nullptr);
+              });
+    }
+    for (MemberSearch& search : members_) work += search.take_work();
+    return sound;
+  }
 
   bool run_index(const Call& call) {
     if (flat_.size() < call.workers.threads) flat_.resize(call.workers.threads);
@@ -228,6 +260,9 @@ private:
 
   BlockSearch blocks_;
   std::vector<IndexSearch> flat_;                   // per worker
+  std::vector<MemberSearch> members_;               // per worker
+  std::vector<std::int64_t> listed_;                // candidates of the trees
+  std::vector<float> scored_;                       // and their scores
   std::vector<QuerySearch<CascadeOpener>> cascade_; // per worker
   std::vector<QuerySearch<BlockOpener>> blocks_one_by_one_;
   std::vector<std::vector<Key>> tops_; // per query

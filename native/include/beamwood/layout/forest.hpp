@@ -11,6 +11,7 @@
 #include "beamwood/layout/chunk.hpp"
 #include "beamwood/layout/column.hpp"
 #include "beamwood/layout/tree.hpp"
+#include "beamwood/members/head.hpp"
 
 namespace beamwood {
 
@@ -53,6 +54,7 @@ struct Forest {
   Layout layout = Layout::chunk;
   std::vector<Tree> trees;
   Postings postings;      // a flat member: all there is, where there are no trees
+  Head head;              // of a model that has both
   bool unit_rows = false; // queries are brought to length 1 before they are searched for
 };
 

@@ -16,6 +16,7 @@ from beamwood import _core
 from beamwood.errors import DataError, FormatError
 from beamwood.filters import Filter
 from beamwood.hits import Hit
+from beamwood.lexical.head import FOUND_BY
 from beamwood.model import Model
 from beamwood.server.app.replies import Refusal
 from beamwood.server.app.schema import FeatureRow, SearchRequest, wrong
@@ -24,6 +25,7 @@ from beamwood.server.process.registry import Served
 
 _BETWEEN_CHECKS = 20e6  # nanoseconds of work after which it is asked whether to go on
 _LONGEST_ANSWER = 64 << 20  # bytes
+_MAYBE = ("probability", "found_by")  # of a hit: left out where the model has none
 
 
 class Answer(NamedTuple):
@@ -114,11 +116,11 @@ def _rows(served: Served, question: SearchRequest, texts: list[str], chosen: Fil
     fitted = served.model.text
     assert fitted is not None
     X = fitted.transform(texts, threads=1)
-    labels, scores = served.model.topk(X, question.k, question.beam, filter=chosen, **_how(question))
+    labels, scores, found = served.model.found(X, question.k, question.beam, filter=chosen, **_how(question))
     least = -math.inf if question.min_score is None else question.min_score
     captions = served.model.native_parts()[2]
     try:
-        return bytes(_core.rows_json(labels, scores, np.diff(X.indptr).astype(np.int64), captions, least))
+        return bytes(_core.rows_json(labels, scores, np.diff(X.indptr).astype(np.int64), captions, least, found))
     except IndexError:
         raise FormatError("The model is damaged: a key lies outside its table. Get a fresh copy of its file.") from None
 
@@ -129,14 +131,15 @@ def _features(served: Served, question: SearchRequest) -> Answer:
     row = row_of(served.model, question.features)
     chosen = _filter(served, question)
     begun = time.perf_counter_ns()
-    labels, scores = served.model.topk(row, question.k, question.beam, filter=chosen, **_how(question))
+    labels, scores, found = served.model.found(row, question.k, question.beam, filter=chosen, **_how(question))
     took = time.perf_counter_ns() - begun
     least = -math.inf if question.min_score is None else question.min_score
-    model = served.model
-    probable = model.probability(scores)[0].tolist() if model.is_calibrated else [None] * labels.shape[1]
+    model, nothing = served.model, [None] * labels.shape[1]
+    probable = model.probability(scores)[0].tolist() if model.is_calibrated else nothing
+    listed_by = nothing if found is None else [FOUND_BY[by] for by in found[0].tolist()]
     hits = [
-        Hit(label, model.key(label), model.name(label), score, probability)
-        for label, score, probability in zip(labels[0].tolist(), scores[0].tolist(), probable, strict=True)
+        Hit(label, model.key(label), model.name(label), score, *more)
+        for label, score, *more in zip(labels[0].tolist(), scores[0].tolist(), probable, listed_by, strict=True)
         if label >= 0 and score >= least
     ]
     return Answer([_fields(hits, row.nnz)], took)
@@ -198,6 +201,6 @@ def _fields(hits: Iterable[Hit], known_terms: int) -> bytes:
 def rows_of(hits: Iterable[Hit]) -> list[dict[str, Any]]:
     """Hits as JSON shows them; a score that is not finite is null."""
     return [
-        {name: value for name, value in hit._asdict().items() if name != "probability" or value is not None}
+        {name: value for name, value in hit._asdict().items() if name not in _MAYBE or value is not None}
         for hit in hits
     ]

@@ -131,6 +131,7 @@ def _answered() -> dict[str, Schema]:
     named = {"model": _STRING, "version": {**_STRING, "description": "Names the content of the model's file."}}
     times = {"engine_us": {**_NUMBER, "minimum": 0}, "queue_us": {**_NUMBER, "minimum": 0}}
     hits = {"hits": _list(_ref("Hit")), "known_terms": _COUNT}
+    found_by = {"enum": ["trees", "words", "both"], "description": "Of models that have trees and words."}
     return {
         "Hit": _object(
             {
@@ -139,8 +140,9 @@ def _answered() -> dict[str, Schema]:
                 "name": _STRING,
                 "score": _SCORE,
                 "probability": {**_NUMBER, "minimum": 0, "maximum": 1, "description": "Of a calibrated model."},
+                "found_by": found_by,
             },
-            ("probability",),
+            ("probability", "found_by"),
         ),
         "Hits": _object(
             {**named, **hits, "results": _list(_object(hits)), **times}, ("hits", "known_terms", "results")

@@ -44,6 +44,9 @@ function share(score, best) {
   return Math.exp(score - (best ?? 0));
 }
 
+// What found a hit, of models that have trees and words.
+const MEMBERS = { trees: "found by the trees", words: "found by its words", both: "found by the trees and by its words" };
+
 // --- why -----------------------------------------------------------------------------------------------------------
 
 function explanation(value) {
@@ -56,7 +59,25 @@ function explanation(value) {
     const title = `Tree ${tree.tree + 1} of ${value.number_of_trees}: score ${number(tree.score)}`;
     return make("details", { open: i === 0 }, make("summary", {}, title), ...inner);
   });
-  return parts;
+  return value.head ? [together(value), ...parts] : parts;
+}
+
+/** Of a model that has trees and words: what each word of the label adds, and how both members became one score. */
+function together(value) {
+  const { head, words } = value;
+  const shares = [...words.shares].sort((a, b) => b.product - a.product).slice(0, 8);
+  const cells = (...all) => all.map((one, i) => make(i ? "td" : "th", i ? {} : { scope: "row" }, make("span", {}, one)));
+  const listed = head.tree_score === null ? "not listed" : number(head.tree_score);
+  return make("div", {},
+    make("h3", {}, "Trees and words together"),
+    make("div", { class: "ledger", tabindex: "0", role: "group", "aria-label": "Trees and words together" }, make("table", {},
+      make("thead", {}, make("tr", {}, ...["", "score", "counts as", "times", "adds"].map((name) => make("th", { scope: "col" }, name)))),
+      make("tbody", {},
+        make("tr", {}, ...cells("trees", listed, number(head.evidence), number(head.trees), signed(head.trees * head.evidence))),
+        make("tr", {}, ...cells("words", number(head.word_sum), number(head.share), number(head.words), signed(head.words * head.share))),
+        make("tr", {}, ...cells("always", "", "", "", signed(head.bias)))),
+      make("tfoot", {}, make("tr", {}, ...cells("sum z → score", number(head.score), "", "", number(head.z)))))),
+    make("p", { class: "quiet" }, shares.length ? `Words: ${shares.map((s) => `${s.word} ${signed(s.product)}`).join(", ")}` : "No word in common."));
 }
 
 /** The nodes from the top to the label, each with the words that it is about; those of the query stand out. */

@@ -1,0 +1,112 @@
+// The labels that the trees of a model list for a query in, the best k of trees and words together out.
+//
+// Candidates are the best labels of the trees and the best labels of the inverted lists. Every candidate's sum over the
+// lists is exact, whichever member listed it; its score by the trees is the one that they listed it with, or none.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "beamwood/engine/sinks.hpp"
+#include "beamwood/index/index_search.hpp"
+#include "beamwood/members/head.hpp"
+
+namespace beamwood {
+
+// Which members listed an answer: bits.
+inline constexpr std::uint8_t kByTrees = 1, kByWords = 2;
+
+// Scratch memory of one worker.
+class alignas(kApart) MemberSearch {
+public:
+  // Fills one row of the answer, and for each of its labels who listed it (found may be null). listed, tree_scores: the
+  // `width` candidates of the trees, padded with -1. False: the model's arrays are damaged.
+  bool run(const Forest& forest, const Query& query, std::uint32_t k, std::uint32_t width, const Filter* filter,
+           const std::int64_t* listed, const float* tree_scores, std::int64_t* labels, float* scores,
+           std::uint8_t* found) {
+    if (!index_.run(forest.postings, query, width, filter, true)) return false;
+    gather(forest, width, listed, tree_scores);
+    float best = 0.0f;
+    if (!complete(forest.postings, query) || !best_sum(forest.postings, query, filter, best)) return false;
+    const Path path = forest.activation.path;
+    best_.reset(k);
+    for (const Candidate& one : candidates_) {
+      const bool listed_too = (one.by & kByTrees) != 0;
+      const float score = head_score(forest.head, path, one.label, listed_too, one.tree, one.sum, best);
+      best_.offer(key_of(score, one.label));
+    }
+    write_row(best_, k, labels, scores);
+    if (found)
+      for (std::uint32_t i = 0; i < k; ++i) found[i] = labels[i] < 0 ? std::uint8_t{0} : by(labels[i]);
+    return true;
+  }
+
+  Work take_work() noexcept { return std::exchange(index_.work, {}); }
+
+private:
+  struct Candidate {
+    std::uint32_t label;
+    float tree, sum;
+    std::uint8_t by;
+  };
+
+  // The candidates of both members by rising label, each once.
+  void gather(const Forest& forest, std::uint32_t width, const std::int64_t* listed, const float* tree_scores) {
+    candidates_.clear();
+    for (std::uint32_t i = 0; i < width && listed[i] >= 0; ++i) {
+      const auto label = static_cast<std::uint32_t>(listed[i]);
+      if (label < forest.labels) candidates_.push_back({label, tree_scores[i], 0.0f, kByTrees});
+    }
+    for (const Key key : index_.best().ranked()) candidates_.push_back({id_of(key), 0.0f, score_of(key), kByWords});
+    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+      return a.label != b.label ? a.label < b.label : a.by < b.by;
+    });
+    std::size_t n = 0;
+    for (const Candidate& one : candidates_) {
+      if (n > 0 && candidates_[n - 1].label == one.label) {
+        candidates_[n - 1].sum = one.sum, candidates_[n - 1].by |= one.by;
+      } else {
+        candidates_[n++] = one;
+      }
+    }
+    candidates_.resize(n);
+  }
+
+  // The best sum of all labels. With a filter it is looked for by itself: a label's score does not depend on filters.
+  bool best_sum(const Postings& index, const Query& query, const Filter* filter, float& sum) {
+    if (filter && !index_.run(index, query, 1, nullptr, true)) return false;
+    const auto& ranked = index_.best().ranked();
+    sum = ranked.empty() ? 0.0f : score_of(ranked.front());
+    return true;
+  }
+
+  // The sums of those that only the trees listed.
+  bool complete(const Postings& index, const Query& query) {
+    given_.clear();
+    for (const Candidate& one : candidates_)
+      if (one.by == kByTrees) given_.push_back(one.label);
+    if (given_.empty()) return true;
+    sums_.resize(given_.size());
+    if (!index_.score(index, query, given_, sums_.data())) return false;
+    std::size_t next = 0;
+    for (Candidate& one : candidates_)
+      if (one.by == kByTrees) one.sum = sums_[next++];
+    return true;
+  }
+
+  std::uint8_t by(std::int64_t label) const noexcept {
+    const auto at = std::lower_bound(candidates_.begin(), candidates_.end(), static_cast<std::uint32_t>(label),
+                                     [](const Candidate& a, std::uint32_t b) { return a.label < b; });
+    return at == candidates_.end() ? std::uint8_t{0} : at->by;
+  }
+
+  IndexSearch index_;
+  std::vector<Candidate> candidates_;
+  std::vector<std::uint32_t> given_;
+  std::vector<float> sums_;
+  TopK best_;
+};
+
+} // namespace beamwood

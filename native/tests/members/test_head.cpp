@@ -1,0 +1,41 @@
+// The head: its logarithm, and that scores never fall when a member's score rises.
+#include "beamwood/members/head.hpp"
+
+#include <cmath>
+
+#include "forests.hpp"
+
+using namespace check;
+
+TEST(the_logarithm_is_within_two_units_in_the_last_place) {
+  for (double x = 1e-300; x < 1e300; x *= 1.0371) {
+    const double ours = log_of(x), theirs = std::log(x);
+    CHECK(std::abs(ours - theirs) <= 4e-16 * std::abs(theirs) + 4e-16);
+  }
+  CHECK(log_of(1.0) == 0.0);
+}
+
+TEST(a_score_never_falls_when_one_of_a_member_rises) {
+  Head head;
+  head.bias = -2.5, head.trees = 0.5, head.words = 3.5, head.unlisted = -9, head.rowless = -6, head.candidates = 20;
+  for (const Path path : {Path::last, Path::product, Path::sum, Path::log_exp})
+    for (float fixed = 0.0f; fixed <= 1.0f; fixed += 0.125f) {
+      float by_trees = 0, by_words = 0;
+      for (float rising = 0.0f; rising <= 1.0f; rising += 0.001f) {
+        const float a = head_score(head, path, 0, true, rising, fixed, 1.0f);
+        const float b = head_score(head, path, 0, true, fixed, rising, 1.0f);
+        CHECK(a >= by_trees && b >= by_words);
+        CHECK(a >= head_score(head, path, 0, false, 0.0f, fixed, 1.0f) || path == Path::last || path == Path::sum);
+        by_trees = a, by_words = b;
+      }
+    }
+}
+
+TEST(labels_without_rows_count_only_with_a_word_of_the_query) {
+  const std::uint32_t rows[] = {0, 1};
+  Head head;
+  head.trees = 1, head.words = 1, head.unlisted = -9, head.rowless = -3, head.candidates = 20, head.rows = rows;
+  const auto unlisted = head_score(head, Path::product, 1, false, 0.0f, 0.0f, 1.0f);
+  CHECK(head_score(head, Path::product, 0, true, 0.9f, 0.0f, 1.0f) == unlisted);
+  CHECK(head_score(head, Path::product, 0, false, 0.0f, 0.1f, 1.0f) > unlisted);
+}

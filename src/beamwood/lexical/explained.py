@@ -1,0 +1,63 @@
+"""explained.py — a query and a label in, what its words add and what the head makes of both members out.
+
+Added in the order given, in float32, the shares end in the sum of the words; the head's formula ends in the score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from beamwood import _core
+from beamwood.errors import FormatError
+from beamwood.lexical.head import LISTED, ROWLESS, UNLISTED, Head
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class HeadShares:
+    """How the members' scores became one: score = 1 / (1 + exp(-z)), z = bias + trees · evidence + words · share."""
+
+    tree_score: float | None  # the mean of the trees; None where they do not list the label
+    evidence: float  # what that counts: its log, at least `unlisted`
+    trees: float
+    word_sum: float
+    best_sum: float  # of the best label of all
+    share: float  # word_sum / best_sum
+    words: float
+    bias: float
+    z: float
+    score: float
+
+
+def head_shares(
+    head: Head, activation: _core.Activation, tree: float | None, total: float, best: float, rowless: bool
+) -> HeadShares:
+    """What the head makes of a tree score (None: not listed) and a sum of words."""
+    kind = (ROWLESS if total > 0 else UNLISTED) if rowless else UNLISTED if tree is None else LISTED
+    given = (np.float32(0 if tree is None else tree), np.float32(total), np.float32(best))
+    score = float(head.scores(activation, *(np.array([value]) for value in given), np.array([kind]))[0])
+    e = float(_core.evidence(list(head.numbers), activation, given[0])) if kind == LISTED else head.unlisted
+    e = head.rowless if kind == ROWLESS else e
+    share = float(np.float64(given[1]) / np.float64(given[2])) if best > 0 else 0.0
+    z = (head.bias + head.trees * e) + head.words * share
+    return HeadShares(tree, e, head.trees, float(total), float(best), share, head.words, head.bias, z, score)
+
+
+def best_sum(lists: Any, row: Any) -> float:
+    """The best sum of all labels for one canonical row; 0 where no label has a word of it."""
+    labels, sums = np.empty((1, 1), np.int64), np.empty((1, 1), np.float32)
+    if lists.topk(row.indptr, row.indices, row.data, labels, sums, 1, True, None):
+        raise FormatError("The model is damaged: an inverted list leads outside. Get a fresh copy of its file.")
+    return float(sums[0, 0]) if labels[0, 0] >= 0 else 0.0
+
+
+def listed_by_words(lists: Any, row: Any, width: int, label: int) -> bool:
+    """Whether a label is among the candidates of the words."""
+    labels, sums = np.empty((1, width), np.int64), np.empty((1, width), np.float32)
+    lists.topk(row.indptr, row.indices, row.data, labels, sums, 1, True, None)
+    return bool((labels == label).any())
