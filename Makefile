@@ -14,7 +14,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PYTHONDONTWRITEBYTECODE := 1
 
 PIP := $(BIN)/python -m pip install -qq -c constraints.txt
-NATIVE := $(shell find native -type f -name '*.[ch]pp' -o -type f -name '*.h' -o -type f -name '*.inc' -o -type f -name CMakeLists.txt)
+NATIVE := $(shell find native -type f -name '*.[ch]pp' -o -type f -name '*.[ch]' -o -type f -name '*.inc' -o -type f -name CMakeLists.txt)
 SOURCES := pyproject.toml CMakeLists.txt $(filter-out native/tests/% native/fuzz/%,$(NATIVE)) $(shell find src -type f -not -path '*/__pycache__/*')
 PYTHONS := src tests bench examples tools
 TEST_JOBS ?= 2

@@ -14,14 +14,46 @@ namespace {
 
 using namespace beamwood;
 
-// (splitter, min_n, max_n, lowercase, min_letters, max_tokens)
-TermRules term_rules(const nb::tuple& rules) {
-  return {static_cast<Splitter>(nb::cast<int>(rules[0])),
-          nb::cast<std::uint32_t>(rules[1]),
-          nb::cast<std::uint32_t>(rules[2]),
-          nb::cast<bool>(rules[3]),
-          nb::cast<std::uint32_t>(rules[4]),
-          nb::cast<std::uint32_t>(rules[5])};
+// The words of a str list, each as the rules write it: what a stop word is compared with.
+std::shared_ptr<const WordSet> stop_words(const nb::list& words, TermRules rules) {
+  if (words.size() == 0) return nullptr;
+  rules.min_n = rules.max_n = 1;
+  rules.min_letters = 1;
+  const Utf8Texts utf8(words);
+  std::vector<std::string> written;
+  TermScratch scratch;
+  for (const std::string_view word : utf8.views())
+    for_each_term(word, rules, scratch,
+                  [&](const char* bytes, std::size_t length) { written.emplace_back(bytes, length); });
+  return std::make_shared<const WordSet>(std::move(written));
+}
+
+// (splitter, min_n, max_n, lowercase, min_letters, max_tokens, fold, signs, segment, stem, stop): stem is a place in
+// stem_languages or -1, stop a list of str.
+TermRules term_rules(const nb::tuple& given) {
+  TermRules rules{static_cast<Splitter>(nb::cast<int>(given[0])),
+                  nb::cast<std::uint32_t>(given[1]),
+                  nb::cast<std::uint32_t>(given[2]),
+                  nb::cast<bool>(given[3]),
+                  nb::cast<std::uint32_t>(given[4]),
+                  nb::cast<std::uint32_t>(given[5]),
+                  nb::cast<bool>(given[6]),
+                  nb::cast<bool>(given[7]),
+                  nb::cast<bool>(given[8])};
+  rules.stop = stop_words(nb::cast<nb::list>(given[10]), rules);
+  if (const int stem = nb::cast<int>(given[9]); stem >= 0) rules.stem = static_cast<std::size_t>(stem);
+  return rules;
+}
+
+// The terms of one text, repeated as they stand in it.
+nb::list terms_of(const nb::tuple& rules, nb::handle text) {
+  nb::object keeper;
+  TermScratch scratch;
+  nb::list terms;
+  for_each_term(utf8_of(text, keeper), term_rules(rules), scratch, [&](const char* bytes, std::size_t length) {
+    terms.append(nb::steal(PyUnicode_DecodeUTF8(bytes, static_cast<Py_ssize_t>(length), "surrogatepass")));
+  });
+  return terms;
 }
 
 // (binary, sublinear_tf, norm: 0, 1 or 2)
@@ -69,7 +101,7 @@ Made<std::uint64_t> make_slots(const In<std::uint8_t>& terms, const In<std::uint
   return give(std::move(slots));
 }
 
-// Blocks as (term rules, weigh rules, terms, offsets, slots, idf); the tuple is kept alive by the caller's binding.
+// Blocks as (term rules, weigh rules, terms, offsets, slots, idf, letters); the tuple is kept alive by the caller's binding.
 // norm: of the whole row, once its blocks stand side by side; 0, 1 or 2.
 Vectorizer make_vectorizer(const nb::tuple& blocks, int norm) {
   std::vector<Vectorizer::Block> made;
@@ -78,7 +110,8 @@ Vectorizer make_vectorizer(const nb::tuple& blocks, int norm) {
     made.push_back(
         {term_rules(nb::cast<nb::tuple>(block[0])), weigh_rules(nb::cast<nb::tuple>(block[1])),
          Vocabulary::checked(view(nb::cast<In<std::uint8_t>>(block[2])), view(nb::cast<In<std::uint64_t>>(block[3])),
-                             view(nb::cast<In<std::uint64_t>>(block[4])), view(nb::cast<In<double>>(block[5])))});
+                             view(nb::cast<In<std::uint64_t>>(block[4])), view(nb::cast<In<double>>(block[5]))),
+         view(nb::cast<In<std::uint32_t>>(block[6]))});
   }
   return Vectorizer(std::move(made), static_cast<Norm>(norm));
 }
@@ -91,16 +124,17 @@ struct Rows {
   bool whole = true;
 };
 
-void transform_task(const Vectorizer& vectorizer, std::span<const std::string_view> texts, TextScratch& scratch,
-                    Rows& rows) {
+void transform_task(const Vectorizer& vectorizer, std::span<const std::string_view> texts, bool guess,
+                    TextScratch& scratch, Rows& rows) {
   for (const std::string_view text : texts) {
     const std::size_t before = rows.ids.size();
-    rows.whole = rows.whole && vectorizer.append_one(text, scratch, rows.ids, rows.values);
+    rows.whole = rows.whole && vectorizer.append_one(text, scratch, rows.ids, rows.values, guess);
     rows.lengths.push_back(static_cast<std::int64_t>(rows.ids.size() - before));
   }
 }
 
-Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_view> texts, const Workers& workers) {
+Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_view> texts, bool guess,
+                   const Workers& workers) {
   constexpr std::size_t texts_per_task = 128;
   const std::size_t tasks = (texts.size() + texts_per_task - 1) / texts_per_task;
   std::vector<Rows> parts(tasks);
@@ -108,7 +142,7 @@ Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_vie
   parallel_for(workers, tasks, [&](std::size_t task, unsigned worker) {
     const std::size_t from = task * texts_per_task;
     const std::size_t count = std::min(texts_per_task, texts.size() - from);
-    transform_task(vectorizer, texts.subspan(from, count), scratch[worker], parts[task]);
+    transform_task(vectorizer, texts.subspan(from, count), guess, scratch[worker], parts[task]);
   });
   Rows all;
   std::size_t total = 0;
@@ -124,12 +158,12 @@ Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_vie
   return all;
 }
 
-nb::tuple transform(const Vectorizer& vectorizer, const nb::list& texts, unsigned threads) {
+nb::tuple transform(const Vectorizer& vectorizer, const nb::list& texts, unsigned threads, bool guess) {
   const Utf8Texts utf8(texts);
   const Workers workers = python_workers(threads);
   Rows rows = [&] {
     nb::gil_scoped_release unlocked;
-    return transform_all(vectorizer, utf8.views(), workers);
+    return transform_all(vectorizer, utf8.views(), guess, workers);
   }();
   if (!rows.whole)
     raise("FormatError", "the stored vocabulary is damaged: a hash slot, an offset or an idf is out of range; "
@@ -148,6 +182,10 @@ nb::tuple character(std::uint32_t code) {
 void bind_text(nb::module_& m) {
   m.attr("unicode_version") = unicode::version;
   m.def("character", &character, nb::arg("code"));
+  nb::list languages;
+  for (const std::string_view name : stem_languages()) languages.append(nb::str(name.data(), name.size()));
+  m.attr("stem_languages") = nb::tuple(languages);
+  m.def("terms_of", &terms_of, nb::arg("rules"), nb::arg("text"));
   nb::class_<TermCounter>(m, "TermCounter")
       .def(
           "__init__", [](TermCounter* self, const nb::tuple& blocks) { new (self) TermCounter(make_counter(blocks)); },
@@ -163,6 +201,6 @@ void bind_text(nb::module_& m) {
             new (self) Vectorizer(make_vectorizer(blocks, norm));
           },
           nb::arg("blocks"), nb::arg("norm"), nb::keep_alive<1, 2>())
-      .def("transform", &transform, nb::arg("texts"), nb::arg("threads"))
+      .def("transform", &transform, nb::arg("texts"), nb::arg("threads"), nb::arg("guess") = true)
       .def_prop_ro("columns", &Vectorizer::columns);
 }

@@ -155,6 +155,13 @@ class Model(Ranker):
         """The same model, with the text features that its columns were made with: it can then search."""
         return self._changed(assemble.with_text(self._parts, text), self._report)
 
+    def with_tokenizer(self, tokenizer: Any) -> Model:
+        """The same model with the function that finds the words of its texts, which no file can hold.
+
+        One that finds other words than the function it was trained with is refused.
+        """
+        return self._changed(self._parts.with_tokenizer(tokenizer), self._report)
+
     def with_rows_of_label(self, counts: npt.ArrayLike) -> Model:
         """The same model, with the number of training rows that have each label."""
         return self._changed(assemble.with_rows_of_label(self._parts, counts), self._report)
@@ -339,13 +346,15 @@ class Model(Ranker):
         return f"<beamwood.Model: {size}, {trees}, {shape.activation.name}>"
 
 
-def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False) -> Model:
+def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False, *, tokenizer: Any = None) -> Model:
     """A model from its file, ready at once: the file is mapped and read where queries lead.
 
     memory: "map" shares the file's pages with other processes; "read" copies it; "huge" copies it into huge pages.
     verify: read everything once and compare checksums.
+    tokenizer: the function that finds words, of a model that was trained with one of your own.
     """
-    return Model(load_parts(path, memory, verify))
+    parts = load_parts(path, memory, verify)
+    return Model(parts if tokenizer is None else parts.with_tokenizer(tokenizer))
 
 
 def _unpickled(carried: Any, state: dict[str, Any]) -> Model:

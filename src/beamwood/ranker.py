@@ -236,7 +236,9 @@ class Ranker:
             return self.search_many([checked_text(text)], k, beam, 1, min_score, **more)[0]
         k, beam = min(positive(k, "k"), self._parts.shape.labels), positive(beam, "beam")
         native = None if filter is None else self._native_filter(filter)
-        found = self._searcher.search(checked_text(text), fitted.vectorizer, self._captions, k, beam, native)
+        found = self._searcher.search(
+            fitted.given(checked_text(text)), fitted.vectorizer, self._captions, k, beam, native
+        )
         return hits_above(found[3], min_score, found[1], found[2])
 
     def search_json(
@@ -248,7 +250,7 @@ class Ranker:
         native = None if filter is None else self._native_filter(filter)
         least = -np.inf if min_score is None else min_score
         _, fields, nanoseconds = self._searcher.search_json(
-            checked_text(text), fitted.vectorizer, self._captions, k, beam, native, least
+            fitted.given(checked_text(text)), fitted.vectorizer, self._captions, k, beam, native, least
         )
         return JsonAnswer(fields, nanoseconds)
 

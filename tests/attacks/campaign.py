@@ -31,7 +31,9 @@ def bases(path: Path) -> list[Base]:
     """Small models of every kind: wide and narrow chunks, early leaves, several trees, texts; a file of format 1."""
     models = [small_model(seed) for seed in range(11)]
     texts = [f"word{i % 7} red wool {'socks' if i % 2 else 'hats'} {i}" for i in range(40)]
-    models.append(bw.train_text(texts, [[f"key {i % 9}"] for i in range(40)], preset="fast", progress=False))
+    keys = [[f"key {i % 9}"] for i in range(40)]
+    rich = bw.TextFeatures(fold_accents=True, stem="english", stop_words="english", signs=True, single_letters=True)
+    models += [bw.train_text(texts, keys, text=text, preset="fast", progress=False) for text in (None, rich)]
     models.append(bw.index_text(texts, keys=[f"key {i}" for i in range(40)]))
     models += [small_index(seed) for seed in range(4)]
     files = [(GOLDEN / "format-1" / "model.bw").read_bytes()]

@@ -99,7 +99,7 @@ class Probe:
 
     def search(self, model: bw.Model) -> None:
         """Texts in, hits out, one and many."""
-        texts = ["red wool socks 3", "word1 hats", "", "none of these"]
+        texts = ["red wool socks 3", "word1 hats", "", "none of these", "rde sokcs"]
         self.answers["search"] = [repr(model.search(text, 5)).encode() for text in texts]
         self.answers["search many"] = [repr(hits).encode() for hits in model.search_many(texts, 5)]
 

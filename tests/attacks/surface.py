@@ -209,7 +209,13 @@ def training_room(folder: Path) -> Room:
         ],
         "Activation": [(anything(), bw.Activation.parse), (anything(), lambda v: bw.Activation.parse("sigmoid", v))],
         "Settings": [(anything(), lambda v: bw.Settings(tree=v)), (anything(), lambda v: bw.Settings(C=v))],
-        "TextBlock": [(anything(), lambda v: bw.TextBlock(ngram_range=v))],
+        "TextBlock": [
+            (anything(), lambda v: bw.TextBlock(ngram_range=v)),
+            (anything(), lambda v: bw.TextBlock(stem=v)),
+            (anything(), lambda v: bw.TextBlock(stop_words=v)),
+            (anything(), lambda v: bw.TextBlock(tokenizer=v)),
+            (one_text(), bw.TextBlock(fold_accents=True, stem="english").terms),
+        ],
         "TextFeatures": [
             (anything(), lambda v: bw.TextFeatures(blocks=v)),
             (damaged.texts(), lambda v: bw.TextFeatures().fit(v)),
@@ -271,6 +277,7 @@ def models_room(folder: Path) -> Room:
             (anything(), lambda v: numbers().with_names(v)),
             (anything(), lambda v: numbers().with_names(keys=v)),
         ],
+        "Model.with_tokenizer": [(anything(), lambda v: words().with_tokenizer(v))],
         "Model.with_text": [(anything(), lambda v: numbers().with_text(v))],
         "Model.calibrate": [
             (odd(X), lambda v: numbers().calibrate(v, plain(LABELS))),

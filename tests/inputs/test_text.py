@@ -47,6 +47,11 @@ TEXTS = [
 LONE = "lone \ud800 surrogates \udfff\ud83dpair x\udc00y"
 
 
+def plain(**options: Any) -> TextFeatures:
+    """What scikit-learn does, and no more."""
+    return TextFeatures(segment=False, typos=False, **options)
+
+
 def assert_same_features(ours: FittedText, theirs: Any, texts: list[str]) -> None:
     """Exact vocabulary, exact columns, values to 1e-6."""
     assert ours.vocabulary() == list(theirs.get_feature_names_out())
@@ -86,13 +91,13 @@ OPTIONS = [
 @pytest.mark.parametrize("texts", [TEXTS, [*TEXTS, LONE]], ids=["clean", "surrogates"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_features_equal_scikit_learn(options: dict[str, Any], texts: list[str], threads: int) -> None:
-    ours = TextFeatures(**options).fit(texts, threads=threads)
+    ours = plain(**options).fit(texts, threads=threads)
     assert_same_features(ours, TfidfVectorizer(**options).fit(texts), texts)
 
 
 def test_single_letter_words_equal_scikit_learn() -> None:
     for ngram_range in ((1, 1), (1, 2)):
-        ours = TextFeatures(single_letters=True, ngram_range=ngram_range).fit(TEXTS)
+        ours = plain(single_letters=True, ngram_range=ngram_range).fit(TEXTS)
         theirs = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b", ngram_range=ngram_range).fit(TEXTS)
         assert_same_features(ours, theirs, TEXTS)
 
@@ -102,7 +107,7 @@ def test_ties_of_max_features_fall_as_in_scikit_learn() -> None:
     words = [f"w{i:04d}" for i in range(3_000)]
     texts = [" ".join(rng.choice(words, 9)) for _ in range(2_000)]
     for limit in (1, 10, 500, 2_000):
-        ours = TextFeatures(max_features=limit, min_df=2).fit(texts)
+        ours = plain(max_features=limit, min_df=2).fit(texts)
         assert_same_features(ours, TfidfVectorizer(max_features=limit, min_df=2).fit(texts), texts)
 
 
@@ -132,9 +137,9 @@ def test_random_unicode_equals_scikit_learn(texts: list[str], lowercase: bool) -
             theirs = TfidfVectorizer(lowercase=lowercase, **options).fit(texts)
         except ValueError:
             with pytest.raises(DataError):
-                TextFeatures(lowercase=lowercase, **options).fit(texts)
+                plain(lowercase=lowercase, **options).fit(texts)
         else:
-            assert_same_features(TextFeatures(lowercase=lowercase, **options).fit(texts), theirs, texts)
+            assert_same_features(plain(lowercase=lowercase, **options).fit(texts), theirs, texts)
 
 
 def same_character(code: int) -> bool:
@@ -159,7 +164,8 @@ def test_every_character_is_python_s_unless_one_of_the_two_does_not_know_it() ->
 
 
 def test_several_blocks_stand_side_by_side() -> None:
-    blocks = (TextBlock(), TextBlock(analyzer="char_wb", ngram_range=(2, 3), norm="l1"))
+    words = TextBlock(segment=False, typos=False)
+    blocks = (words, TextBlock(analyzer="char_wb", ngram_range=(2, 3), norm="l1"))
     both = TextFeatures(blocks=blocks).fit(TEXTS)
     union = pytest.importorskip("sklearn.pipeline").FeatureUnion(
         [
@@ -268,7 +274,7 @@ def test_texts_without_known_words_give_empty_rows() -> None:
 
 
 def test_ten_megabytes_of_text_are_one_row() -> None:
-    fitted = TextFeatures(ngram_range=(1, 2)).fit(TEXTS)
+    fitted = plain(ngram_range=(1, 2)).fit(TEXTS)
     long = " ".join(TEXTS) * 12_000
     assert len(long.encode()) > 10_000_000
     theirs = TfidfVectorizer(ngram_range=(1, 2)).fit(TEXTS)

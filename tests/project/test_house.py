@@ -15,7 +15,7 @@ CODE = (".py", ".hpp", ".cpp", ".inc", ".js", ".css", ".html")
 NOT_SOURCES = (".so", ".pyc", ".pyi")  # what a build leaves beside them
 
 MOST_FILES, MOST_LINES, MOST_LINES_OF_A_FUNCTION = 16, 400, 60
-GENERATED = {"native/include/beamwood/text/unicode_tables.hpp"}
+GENERATED = {f"native/include/beamwood/text/{name}_tables.hpp" for name in ("unicode", "fold")}
 VENDORED = "native/third_party/"
 
 FULL_FOLDERS: set[str] = set()
@@ -27,7 +27,8 @@ def folders() -> Iterator[Path]:
     yield ROOT
     for room in ROOMS:
         yield ROOT / room
-        yield from (path for path in (ROOT / room).rglob("*") if path.is_dir() and path.name != "__pycache__")
+        below = (path for path in (ROOT / room).rglob("*") if path.is_dir() and path.name != "__pycache__")
+        yield from (path for path in below if VENDORED not in f"{path.as_posix()}/")
 
 
 def sources(*endings: str, under: tuple[str, ...] = ROOMS) -> Iterator[tuple[str, Path]]:

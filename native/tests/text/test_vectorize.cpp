@@ -106,8 +106,9 @@ TEST(rows_are_those_of_a_plain_tf_idf) {
 TEST(blocks_stand_side_by_side_with_a_norm_of_the_whole_row) {
   TermRules letters;
   letters.splitter = Splitter::char_wb;
-  const Owned words(kTexts, {}, true), single(kTexts, letters, false);
-  const Vectorizer vectorizer({{{}, {}, words.view()}, {letters, {}, single.view()}}, Norm::l2);
+  const TermRules plain;
+  const Owned words(kTexts, plain, true), single(kTexts, letters, false);
+  const Vectorizer vectorizer({{plain, {}, words.view()}, {letters, {}, single.view()}}, Norm::l2);
   CHECK(vectorizer.columns() == words.sorted.texts.size() + single.sorted.texts.size());
   TextScratch scratch;
   std::vector<std::uint32_t> ids;
@@ -148,7 +149,8 @@ TEST(a_damaged_vocabulary_is_noticed_or_harmless) {
     if (!whole && random.chance(0.2)) owned.idf[0] = std::numeric_limits<double>::infinity();
     if (!whole && random.chance(0.2))
       for (std::uint64_t& slot : owned.slots) slot |= 0xFFFFFFFFu; // no slot is empty, no id is a term
-    const Vectorizer vectorizer({{rules, {}, owned.view()}});
+    const std::vector<std::uint32_t> letters = {'a', 'e', 'o', 's', 0x3C3};
+    const Vectorizer vectorizer({{rules, {}, owned.view(), letters}});
     TextScratch scratch;
     std::vector<std::uint32_t> ids;
     std::vector<float> values;

@@ -9,13 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from beamwood.cli.support import options as o
+from beamwood.cli.support import words as w
 from beamwood.cli.support.given import Given
 from beamwood.cli.support.output import bytes_in_words, check_free, say, show, show_json, written
 from beamwood.errors import SettingsError
 from beamwood.lexical.label_texts import in_words
 from beamwood.training.progress import progress_for
-
-_TEXT_PANEL = "How texts become features"
 
 _MANY_LABELS = 0.2  # the share of labels with a mark from which it is worth a note
 
@@ -45,21 +44,19 @@ def train(
     lexical: Annotated[
         str, typer.Option(help="Words of labels beside the trees: auto (where they gain), yes or no.")
     ] = "auto",
-    ngrams: Annotated[
-        str, typer.Option(help="Runs of words: 1, or 1-2 for pairs too.", rich_help_panel=_TEXT_PANEL)
-    ] = "1",
-    chars: Annotated[
-        str | None, typer.Option(help="Runs of letters inside words too, e.g. 3-5.", rich_help_panel=_TEXT_PANEL)
-    ] = None,
-    min_df: Annotated[
-        int, typer.Option(min=1, help="Drop terms in fewer texts than this.", rich_help_panel=_TEXT_PANEL)
-    ] = 1,
-    max_features: Annotated[
-        int | None, typer.Option(min=1, help="Keep only the most frequent terms.", rich_help_panel=_TEXT_PANEL)
-    ] = None,
-    sublinear: Annotated[
-        bool, o.flag("--sublinear", help="Count a term 1 + log(times) times.", rich_help_panel=_TEXT_PANEL)
-    ] = False,
+    ngrams: w.Ngrams = "1",
+    chars: w.Chars = None,
+    min_df: w.MinDf = 1,
+    max_df: w.MaxDf = None,
+    max_features: w.MaxFeatures = None,
+    sublinear: w.Sublinear = False,
+    single_letters: w.SingleLetters = False,
+    fold_accents: w.FoldAccents = False,
+    stem: w.Stem = None,
+    stop_words: w.StopWords = None,
+    signs: w.Signs = False,
+    no_segment: w.NoSegment = False,
+    no_typos: w.NoTypos = False,
     format: o.Format = None,
     text_column: o.TextColumn = "text",
     labels_column: o.LabelsColumn = "labels",
@@ -79,19 +76,19 @@ def train(
     """
     if output is None:
         raise typer.BadParameter("the model file to write is missing. Give it: -o model.bw")
-    given = Given.of(locals())
+    options = locals()
+    given = Given.of(options)
     check_free(output, force, stream=False)
     check_free(report, force)
     progress = progress_for(not (quiet or json_))
     common = {"preset": preset, "seed": seed, "threads": threads, "progress": progress, **_settings(set_ or [])}
     common["lexical"] = _lexical(lexical)
-    terms = {"min_df": min_df, "max_features": max_features, "sublinear_tf": sublinear}
     if label_texts is not None and not given.is_text:
         raise typer.BadParameter("--label-texts is given with matrices; expected rows of text, whose words they share")
     if given.is_text:
         if label_texts is not None:
             common["label_texts"] = _label_texts(label_texts)
-        model = _from_texts(given, labels_file, _features(ngrams, chars, terms), common)
+        model = _from_texts(given, labels_file, w.features(options), common)
     else:
         model = _from_rows(given, labels_file, common)
     model.save(output)
@@ -175,26 +172,6 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _features(ngrams: str, chars: str | None, terms: dict[str, Any]) -> Any:
-    """The text features that the options describe: one block of words, and one of letters if asked for."""
-    from beamwood.inputs.text import TextFeatures
-    from beamwood.inputs.text_block import TextBlock
-
-    words = _range("--ngrams", ngrams)
-    if chars is None:
-        return TextFeatures(ngram_range=words, **terms)
-    letters = TextBlock(analyzer="char_wb", ngram_range=_range("--chars", chars), **terms)
-    return TextFeatures(blocks=(TextBlock(ngram_range=words, **terms), letters))
-
-
-def _range(option: str, text: str) -> tuple[int, int]:
-    low, _, high = text.partition("-")
-    try:
-        return int(low), int(high or low)
-    except ValueError:
-        raise SettingsError(f"{option} is {text}; expected a number or a range, for example 1-2") from None
 
 
 def _finish(model: Any, output: Path, given: Given, as_json: bool) -> None:

@@ -60,6 +60,8 @@ def _read_block(vectorizer: Any) -> Pair:
         use_idf=weighs and bool(vectorizer.use_idf),
         smooth_idf=not weighs or bool(vectorizer.smooth_idf),
         norm=vectorizer.norm if weighs else None,
+        segment=False,
+        typos=False,
     )
     idf = np.ascontiguousarray(vectorizer.idf_, dtype=np.float64) if block.use_idf else np.empty(0)
     if idf.size and (idf.shape != (len(terms),) or not np.isfinite(idf).all()):

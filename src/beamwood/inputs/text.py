@@ -11,7 +11,7 @@ that a model answers the same everywhere. A Python that knows a newer Unicode (3
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import islice, pairwise
 from typing import Any
 
@@ -25,9 +25,12 @@ from beamwood.inputs.arguments import as_texts
 from beamwood.inputs.arguments import workers as workers_of
 from beamwood.inputs.sklearn_text import read_blocks
 from beamwood.inputs.text_block import NORMS, TextBlock, is_int
+from beamwood.inputs.words.tokenizer import Tokenizer
 
 ARRAY_NAMES = ("terms", "offsets", "slots", "idf")
-_DTYPES = {"terms": np.uint8, "offsets": np.uint64, "slots": np.uint64, "idf": np.float64}
+LETTERS = "letters"  # of a block that counts typing errors: code points that may have been meant
+_DTYPES = {"terms": np.uint8, "offsets": np.uint64, "slots": np.uint64, "idf": np.float64, LETTERS: np.uint32}
+_MOST_LETTERS = 64
 _TEXTS_A_CALL = 16_384
 
 
@@ -55,6 +58,10 @@ class TextFeatures(TextBlock):
             raise SettingsError(
                 "both blocks and fields of one block are given; expected one of them. Put the fields into a TextBlock."
             )
+        if len({block.tokenizer for block in self.each()}) > 1:
+            raise SettingsError(
+                "blocks have different tokenizers; expected the same tokenizer in every block, or none."
+            )
 
     def one_block(self) -> TextBlock:
         """The block that the fields themselves describe."""
@@ -69,7 +76,7 @@ class TextFeatures(TextBlock):
         blocks = self.each()
         counter = _core.TermCounter(tuple(block.term_rules() for block in blocks))
         workers = workers_of(threads)
-        for first, part in _parts(texts):
+        for first, part in _parts(texts, _tokenizer_of(blocks)):
             _native_on_texts(counter.add, part, first, workers)
         if counter.texts == 0:
             raise DataError("there are no texts to fit on; expected at least one.")
@@ -92,17 +99,19 @@ class FittedText:
         arrays: tuple[dict[str, npt.NDArray[Any]], ...],
         norm: str | None = None,
     ) -> None:
-        """Takes blocks with their arrays (terms, offsets, slots, idf); reads none of the arrays' pages.
+        """Takes blocks with their arrays (terms, offsets, slots, idf, and letters for typing errors); reads no pages.
 
         norm: what the whole row is divided by, once its blocks stand side by side: None, "l1" or "l2".
         """
         self._blocks = blocks
         self._norm = norm
         self._arrays = arrays
+        self._tokenizer = _tokenizer_of(blocks)
         rows = zip(blocks, arrays, strict=True)
+        names, none = (*ARRAY_NAMES, LETTERS), np.empty(0, np.uint32)
         try:
             self._vectorizer = _core.Vectorizer(
-                tuple((b.term_rules(), b.weigh_rules(), *(a[name] for name in ARRAY_NAMES)) for b, a in rows),
+                tuple((b.term_rules(), b.weigh_rules(), *(a.get(name, none) for name in names)) for b, a in rows),
                 NORMS[norm],
             )
         except ValueError as error:
@@ -123,18 +132,50 @@ class FittedText:
         """How the columns were made, left to right."""
         return self._blocks
 
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The caller's own way to find words, if there is one; without its function when it came from a file."""
+        return self._tokenizer
+
+    def with_tokenizer(self, tokenizer: Any) -> FittedText:
+        """The same with the function that its words are found with, which no file can hold."""
+        if self._tokenizer is None:
+            raise SettingsError("tokenizer is given to text features that split words themselves; expected None.")
+        bound = self._tokenizer.bound(tokenizer)
+        blocks = tuple(replace(block, tokenizer=bound) for block in self._blocks)
+        return FittedText(blocks, self._arrays, self._norm)
+
+    def given(self, text: str) -> str:
+        """What native code takes for the text: itself, or the words that a tokenizer finds in it."""
+        return text if self._tokenizer is None else self._tokenizer.joined(text)
+
+    def __copy__(self) -> FittedText:
+        """Itself: it never changes."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> FittedText:
+        """Itself, for the same reason."""
+        return self
+
     def __repr__(self) -> str:
         """For people at a prompt."""
         return f"FittedText(columns={self.columns:,}, blocks={len(self._blocks)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles (for worker processes) go through the plain arrays."""
+        """Pickles (for worker processes) go through the plain arrays, without the function of a tokenizer."""
         return FittedText.from_arrays, (self.settings(), self.arrays())
 
-    def transform(self, texts: Iterable[str], threads: int | None = None) -> sp.csr_matrix:
-        """One row a text: csr float32 with rising ids. A text without a known term gives an empty row."""
+    def transform(self, texts: Iterable[str], threads: int | None = None, *, learning: bool = False) -> sp.csr_matrix:
+        """One row per text: csr float32 with rising ids. A text without a known term gives an empty row.
+
+        learning: these are texts that a model is trained on, where a word that is not in the vocabulary was left out on
+        purpose (min_df, max_features) and is no typing error.
+        """
         workers = workers_of(threads)
-        parts = [_native_on_texts(self._vectorizer.transform, part, first, workers) for first, part in _parts(texts)]
+        cut = _parts(texts, self._tokenizer)
+        parts = [
+            _native_on_texts(self._vectorizer.transform, part, first, workers, not learning) for first, part in cut
+        ]
         lengths = _joined([part[0] for part in parts], np.int64)
         indices = _joined([part[1] for part in parts], np.uint32).view(np.int32)
         values = _joined([part[2] for part in parts], np.float32)
@@ -176,25 +217,26 @@ class FittedText:
     def settings(self) -> dict[str, Any]:
         """What `from_arrays` needs beside the arrays, fit for JSON."""
         norm = {} if self._norm is None else {"norm": self._norm}
-        return {"unicode": _core.unicode_version, "blocks": [asdict(block) for block in self._blocks], **norm}
+        return {"unicode": _core.unicode_version, "blocks": [block.described() for block in self._blocks], **norm}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All arrays by name: `<block>/terms`, `<block>/offsets`, `<block>/slots`, `<block>/idf`."""
-        return {f"{i}/{name}": arrays[name] for i, arrays in enumerate(self._arrays) for name in ARRAY_NAMES}
+        """All arrays by name: `<block>/terms`, `<block>/offsets`, `<block>/slots`, `<block>/idf`, `<block>/letters`."""
+        return {f"{i}/{name}": array for i, arrays in enumerate(self._arrays) for name, array in arrays.items()}
 
     @staticmethod
     def from_arrays(settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> FittedText:
         """The inverse of `settings()` and `arrays()`. Arrays are used in place; mapped ones stay on disk."""
         try:
-            blocks = tuple(_block_from(block) for block in settings["blocks"])
+            blocks = tuple(TextBlock.read(block) for block in settings["blocks"])
             norm = settings.get("norm")
             if norm not in NORMS:
                 raise SettingsError(f"norm is {norm!r}")
-        except (KeyError, TypeError, SettingsError) as error:
+        except (KeyError, TypeError, AttributeError, SettingsError) as error:
             raise FormatError(f"the text settings cannot be read: {error}. Restore the file from a copy.") from error
         taken = []
-        for number in range(len(blocks)):
-            named = {name: arrays.get(f"{number}/{name}") for name in ARRAY_NAMES}
+        for number, block in enumerate(blocks):
+            names = (*ARRAY_NAMES, LETTERS) if block.typos else ARRAY_NAMES
+            named = {name: arrays.get(f"{number}/{name}") for name in names}
             if named["idf"] is None:  # all are 1: a file holds no empty arrays
                 named["idf"] = np.empty(0, np.float64)
             taken.append({name: _checked_array(f"{number}/{name}", name, array) for name, array in named.items()})
@@ -224,7 +266,25 @@ def _fit_block(counter: Any, number: int, block: TextBlock) -> dict[str, npt.NDA
     if block.use_idf:
         smooth = int(block.smooth_idf)
         idf = np.log((count + smooth) / (texts + smooth)) + 1.0
-    return {"terms": terms, "offsets": offsets, "slots": _core.make_slots(terms, offsets), "idf": idf}
+    arrays = {"terms": terms, "offsets": offsets, "slots": _core.make_slots(terms, offsets), "idf": idf}
+    return {**arrays, LETTERS: _letters(terms)} if block.typos else arrays
+
+
+def _letters(terms: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
+    """The code points that terms have most often, letters only: what may have been meant by a wrong one."""
+    codes = np.frombuffer(terms.tobytes().decode("utf-8", "surrogatepass").encode("utf-32-le", "surrogatepass"), "<u4")
+    found, times = np.unique(codes, return_counts=True)
+    letters = np.array([_is_letter(int(code)) for code in found], dtype=bool)
+    found, times = found[letters], times[letters]
+    most = np.argsort(-times, kind="stable")[:_MOST_LETTERS]
+    return np.sort(found[most]).astype(np.uint32)
+
+
+def _is_letter(code: int) -> bool:
+    """Whether a code point can be written by mistake: of a word, no digit or sign, no script without spaces."""
+    if code < 128:
+        return chr(code).isalpha()
+    return bool(_core.character(code)[0] & 0b110001 == 1)
 
 
 def _taken(
@@ -239,20 +299,27 @@ def _taken(
     return np.ascontiguousarray(terms[np.repeat(kept, lengths)]), new_offsets
 
 
-def _parts(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+def _tokenizer_of(blocks: tuple[TextBlock, ...]) -> Tokenizer | None:
+    """The one of all blocks."""
+    first = blocks[0].tokenizer if blocks else None
+    return first if isinstance(first, Tokenizer) else None
+
+
+def _parts(texts: Iterable[str], tokenizer: Tokenizer | None) -> Iterator[tuple[int, list[str]]]:
     """(number of the first text, lists of texts), so that an endless stream needs little memory."""
     if not isinstance(texts, Iterator):
         texts = as_texts(texts)
     rest, first = iter(texts), 0
     while part := list(islice(rest, _TEXTS_A_CALL)):
-        yield first, part
+        whole = tokenizer is not None and all(isinstance(text, str) for text in part)
+        yield first, [tokenizer.joined(text) for text in part] if whole and tokenizer is not None else part
         first += len(part)
 
 
-def _native_on_texts(call: Any, part: list[str], first: int, workers: int) -> Any:
+def _native_on_texts(call: Any, part: list[str], first: int, workers: int, *more: Any) -> Any:
     """Calls native code on some texts; a text that is no str is reported with its number."""
     try:
-        return call(part, workers)
+        return call(part, workers, *more)
     except TypeError:
         for number, text in enumerate(part):
             if not isinstance(text, str):
@@ -269,15 +336,15 @@ def _joined(parts: list[npt.NDArray[Any]], dtype: npt.DTypeLike) -> npt.NDArray[
     return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)
 
 
-def _block_from(settings: Mapping[str, Any]) -> TextBlock:
-    return TextBlock(**{**settings, "ngram_range": tuple(settings["ngram_range"])})
-
-
 def _checked_array(path: str, name: str, array: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
     if array is None or array.dtype != _DTYPES[name] or array.ndim != 1 or not array.flags.c_contiguous:
         found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
         raise FormatError(
             f"array {path} is {found}; expected a contiguous list of {np.dtype(_DTYPES[name]).name}. "
             "Restore the file from a copy."
+        )
+    if name == LETTERS and not 1 <= len(array) <= _MOST_LETTERS:
+        raise FormatError(
+            f"array {path} has {len(array):,} letters; expected 1 to {_MOST_LETTERS}. Restore the file from a copy."
         )
     return array

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,34 @@ import numpy.typing as npt
 
 from beamwood import _core
 from beamwood.errors import SettingsError
+from beamwood.inputs.arguments import checked_text
+from beamwood.inputs.words.stop_words import LANGUAGES, stop_words
+from beamwood.inputs.words.tokenizer import Tokenizer
 
 _ANALYZERS = ("word", "char_wb", "space", "line")
+_GIVEN = len(_ANALYZERS)  # the core's splitter of words that a tokenizer found
+_OF_WORDS = ("stem", "stop_words", "signs", "tokenizer")  # what only the analyzer "word" has
+# What a block without these settings in its file means: files from before there were any.
+BEFORE = {
+    "fold_accents": False,
+    "stem": None,
+    "stop_words": None,
+    "signs": False,
+    "segment": False,
+    "typos": False,
+    "tokenizer": None,
+}
+_FLAGS = (
+    *("lowercase", "single_letters", "binary", "sublinear_tf", "use_idf", "smooth_idf"),
+    *("fold_accents", "signs", "segment", "typos"),
+)
 NORMS = {None: 0, "l1": 1, "l2": 2}
 _LONGEST_RUN = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextBlock:
-    """How one block of columns is made from a text. Names and defaults are those of `TfidfVectorizer`.
+    """How one block of columns is made from a text. Names are those of `TfidfVectorizer` where it has them.
 
     analyzer:     "word", or "char_wb": runs of letters inside words (split at white space, padded by one); or, for
                   features made by libpecos, "space": words are what stands between ASCII spaces, and "line": runs of
@@ -32,6 +52,17 @@ class TextBlock:
     use_idf, smooth_idf: weigh by log(n / df) + 1, with one added to n and df when smooth.
     norm:         each row is divided by its "l2" or "l1" norm; None leaves it.
     max_tokens:   of "space" and "line": words or characters after so many are not looked at.
+
+    fold_accents: letters count without their accents: "cafe muller" finds "Café Müller".
+    stem:         a language of Snowball, such as "finnish": words count by their stem, "sukkia" as "sukat".
+    stop_words:   words that do not count: the name of a language, or a list of your own.
+    signs:        `C++`, `C#` and `.NET` are words of their own.
+    segment:      runs of Chinese, Japanese, Thai, Lao, Khmer and Burmese become pairs of characters. Other texts stay
+                  as they are, bit for bit; False is what `TfidfVectorizer` does.
+    typos:        a word that is not known counts as those known words that are one typing error away. Texts whose words
+                  are all known stay as they are, bit for bit.
+    tokenizer:    a function from a text to a list of words, in place of our own splitting. A model stores its name and
+                  a fingerprint; give it again to `load`.
     """
 
     analyzer: str = "word"
@@ -47,6 +78,13 @@ class TextBlock:
     smooth_idf: bool = True
     norm: str | None = "l2"
     max_tokens: int | None = None
+    fold_accents: bool = False
+    stem: str | None = None
+    stop_words: str | Iterable[str] | None = None
+    signs: bool = False
+    segment: bool = True
+    typos: bool = True
+    tokenizer: Callable[[str], Iterable[str]] | Tokenizer | None = None
 
     def __post_init__(self) -> None:
         """Refuses what cannot be meant."""
@@ -71,16 +109,70 @@ class TextBlock:
             raise SettingsError(
                 f'max_tokens is {self.max_tokens}; expected None, except with the analyzers "space" and "line".'
             )
-        for name in ("lowercase", "single_letters", "binary", "sublinear_tf", "use_idf", "smooth_idf"):
+        for name in _FLAGS:
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise SettingsError(f"{name} is {getattr(self, name)!r}; expected True or False.")
             object.__setattr__(self, name, bool(getattr(self, name)))
+        self._check_words()
 
-    def term_rules(self) -> tuple[int, int, int, bool, int, int]:
+    def _check_words(self) -> None:
+        """The same for what words have."""
+        if self.stem is not None and (not isinstance(self.stem, str) or self.stem not in _core.stem_languages):
+            raise SettingsError(
+                f"stem is {self.stem!r:.60}; expected one of {', '.join(_core.stem_languages)}; or None."
+            )
+        object.__setattr__(self, "stop_words", _checked_stop_words(self.stop_words))
+        if self.tokenizer is not None and not isinstance(self.tokenizer, Tokenizer):
+            object.__setattr__(self, "tokenizer", Tokenizer.of(self.tokenizer))
+        if self.analyzer != "word":
+            for name in _OF_WORDS:
+                if getattr(self, name) not in (None, False):
+                    raise SettingsError(f'{name} is given with analyzer "{self.analyzer}"; expected analyzer "word".')
+        if self.fold_accents and self.analyzer in ("space", "line"):
+            raise SettingsError(
+                f'fold_accents is True; expected False, as analyzer "{self.analyzer}" keeps letters as they are.'
+            )
+        words = self.analyzer == "word"
+        object.__setattr__(self, "segment", self.segment and words and self.tokenizer is None)
+        object.__setattr__(self, "typos", self.typos and words and self.ngram_range[0] == 1)
+
+    def words_left_out(self) -> tuple[str, ...]:
+        """The stop words themselves."""
+        found = self.stop_words
+        return () if found is None else stop_words(found) if isinstance(found, str) else tuple(found)
+
+    def term_rules(self) -> tuple[Any, ...]:
         """How the core finds terms."""
-        letters = 1 if self.single_letters else 2
+        own = self.tokenizer is not None
+        letters = 1 if self.single_letters or own else 2
         most = 2**32 - 1 if self.max_tokens is None else int(self.max_tokens)
-        return (_ANALYZERS.index(self.analyzer), *self.ngram_range, self.lowercase, letters, most)
+        splitter = _GIVEN if own else _ANALYZERS.index(self.analyzer)
+        stem = -1 if self.stem is None else _core.stem_languages.index(self.stem)
+        plain = (splitter, *self.ngram_range, self.lowercase, letters, most)
+        return (*plain, self.fold_accents, self.signs, self.segment, stem, list(self.words_left_out()))
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of one text in the order they are found, also those that no vocabulary has."""
+        given = checked_text(text)
+        if isinstance(self.tokenizer, Tokenizer):
+            given = self.tokenizer.joined(given)
+        return list(_core.terms_of(self.term_rules(), given))
+
+    def described(self) -> dict[str, Any]:
+        """As plain JSON values. What is as it was before there was a choice is left out: older readers know no more."""
+        values = {field.name: getattr(self, field.name) for field in fields(TextBlock)}
+        values["stop_words"] = None if self.stop_words is None else list(self.words_left_out())
+        if isinstance(self.tokenizer, Tokenizer):
+            values["tokenizer"] = self.tokenizer.described()
+        return {name: value for name, value in values.items() if name not in BEFORE or value != BEFORE[name]}
+
+    @staticmethod
+    def read(described: Mapping[str, Any]) -> TextBlock:
+        """The inverse, from a file that may be damaged: a SettingsError, KeyError or TypeError then."""
+        values = {**BEFORE, **described, "ngram_range": tuple(described["ngram_range"])}
+        if values["tokenizer"] is not None:
+            values["tokenizer"] = Tokenizer.read(values["tokenizer"])
+        return TextBlock(**values)
 
     def weigh_rules(self) -> tuple[bool, bool, int]:
         """How the core weighs them."""
@@ -94,6 +186,26 @@ def pack_terms(terms: list[str], idf: npt.NDArray[np.float64]) -> dict[str, npt.
     np.cumsum([len(term) for term in encoded], out=offsets[1:])
     blob = np.frombuffer(b"".join(encoded), dtype=np.uint8)
     return {"terms": blob, "offsets": offsets, "slots": _core.make_slots(blob, offsets), "idf": idf}
+
+
+def _checked_stop_words(words: Any) -> str | tuple[str, ...] | None:
+    if words is None:
+        return None
+    if isinstance(words, str):
+        if words in LANGUAGES:
+            return words
+        raise SettingsError(
+            f"stop_words is {words!r:.60}; expected one of {', '.join(LANGUAGES)}; a list of your own words; or None."
+        )
+    listed = sorted(words, key=str) if isinstance(words, list | tuple | set | frozenset) else None
+    if listed is None or not all(isinstance(word, str) and word and not word.isspace() for word in listed):
+        raise SettingsError(
+            f"stop_words is {words!r:.60}; expected the name of a language ({', '.join(LANGUAGES)}) or a list of words."
+        )
+    for word in listed:
+        if len(word.split()) != 1:
+            raise SettingsError(f"stop_words has {word!r:.60}; expected single words. Give its words one by one.")
+    return tuple(dict.fromkeys(listed))
 
 
 def _checked_range(ngram_range: Any) -> tuple[int, int]:

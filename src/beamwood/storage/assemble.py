@@ -114,7 +114,8 @@ def _numbers(shape: ModelShape) -> str:
 
 def one_tree(parts: ModelParts, tree: int) -> ModelParts:
     """A model of one of the trees, without names or text features."""
-    shape = replace(parts.shape, trees=(parts.shape.trees[tree],), text=None, index=None, head=None, lexical=None)
+    bare = {"text": None, "tokenizer": None, "index": None, "head": None, "lexical": None}
+    shape = replace(parts.shape, trees=(parts.shape.trees[tree],), **bare)
     return ModelParts(shape, parts.tree_sections(tree, 0))
 
 
@@ -141,7 +142,8 @@ def with_text(parts: ModelParts, text: FittedText) -> ModelParts:
             "features. Give the ones that X was made with."
         )
     kept = {name: array for name, array in parts.sections.items() if not name.startswith("text/")}
-    shape = replace(parts.shape, text=text.settings())
+    function = None if text.tokenizer is None else text.tokenizer.function
+    shape = replace(parts.shape, text=text.settings(), tokenizer=function)
     return ModelParts(shape, kept | {f"text/{name}": array for name, array in text.arrays().items()})
 
 

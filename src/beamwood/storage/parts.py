@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beamwood._version import __version__
-from beamwood.errors import FormatError
+from beamwood.errors import FormatError, SettingsError
 from beamwood.inputs.text import FittedText
 from beamwood.storage import store
 from beamwood.storage.build import layer_name
@@ -89,7 +89,13 @@ class ModelParts:
                 f"The model is damaged: it has {fitted.columns:,} terms; expected {self.shape.features:,}, one per "
                 "feature. Get a fresh copy of its file."
             )
-        return fitted
+        return fitted if self.shape.tokenizer is None else fitted.with_tokenizer(self.shape.tokenizer)
+
+    def with_tokenizer(self, tokenizer: Any) -> ModelParts:
+        """The same with the function that finds words; its file is the same too."""
+        if self.shape.text is None:
+            raise SettingsError("tokenizer is given to a model that knows no words; expected None.")
+        return replace(self, shape=replace(self.shape, tokenizer=tokenizer))
 
     def info(self) -> dict[str, Any]:
         """Labels, features, depth, non-zeros, bytes by section, and settings."""

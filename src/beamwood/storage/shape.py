@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from beamwood.errors import FormatError
+from beamwood.inputs.text_block import BEFORE
 from beamwood.lexical.head import Head
 from beamwood.storage.activations import Activation
 from beamwood.storage.build import WEIGHTS, TreeSize
@@ -48,6 +49,7 @@ class ModelShape:
     index: IndexShape | None = None  # of inverted lists; a model without trees has them
     head: Head | None = None  # of a model that has trees and lists: how their scores become one
     lexical: dict[str, Any] | None = None  # what training found out about words: kept or not, and why
+    tokenizer: Any = field(default=None, compare=False)  # the function that finds words, which no file holds
 
     def describe(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -76,8 +78,13 @@ class ModelShape:
             "unit-rows-1": self.unit_rows,
             "index-1": self.index is not None,  # inverted lists
             "head-1": self.head is not None,  # answers of trees and lists together
+            "text-2": self._has_new_words(),
         }
         return [feature for feature, here in used.items() if here]
+
+    def _has_new_words(self) -> bool:
+        """Whether words are found in a way that the first readers of models do not know."""
+        return self.text is not None and any(not BEFORE.keys().isdisjoint(block) for block in self.text["blocks"])
 
     @classmethod
     def read(cls, meta: dict[str, Any]) -> ModelShape:

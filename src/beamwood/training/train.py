@@ -124,7 +124,7 @@ def train_text(
     watch = Stopwatch(progress_for(progress))
     with watch.stage("text features", len(texts)) as update:
         fitted = (text or TextFeatures()).fit(_told([*texts, *described.texts], update, 0.0), threads=threads)
-        X = fitted.transform(_told(texts, update, 0.5), threads=threads)
+        X = fitted.transform(_told(texts, update, 0.5), threads=threads, learning=True)
     problem = checked_problem(X, table.matrix(labels), **more)
     strings = string_sections(None if names is None else table.names, table.keys, problem.labels)
     return _trained(problem, how, watch, strings, fitted, described.matrix(fitted, table, threads))

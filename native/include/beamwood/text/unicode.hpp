@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "beamwood/text/fold_tables.hpp"
 #include "beamwood/text/unicode_tables.hpp"
 
 namespace beamwood::unicode {
@@ -90,6 +91,16 @@ template <class Each> void lower_one(std::string_view text, const char*& p, Each
     each(is_final_sigma(text, at, p) ? char32_t{0x3C2} : char32_t{0x3C3});
   } else {
     each(static_cast<char32_t>(static_cast<std::int32_t>(c) + record_of(c).lower));
+  }
+}
+
+// Calls each() with what is left of a code point without accents: nothing for most marks, several for a ligature.
+template <class Each> void fold_one(char32_t c, bool lowercase, Each&& each) {
+  const std::size_t at = c < 0x80 ? 0 : fold_pages[(static_cast<std::size_t>(fold_page_of[c >> 7]) << 7) | (c & 127u)];
+  if (at == 0) return each(c);
+  for (std::size_t i = at + 1; i <= at + fold_pool[at]; ++i) {
+    const char32_t part = fold_pool[i];
+    each(lowercase ? static_cast<char32_t>(static_cast<std::int32_t>(part) + record_of(part).lower) : part);
   }
 }
 

@@ -2,7 +2,8 @@
 //
 // The law: a row depends on the text and the vocabulary only; ids rise, none twice; sums run in double over rising ids
 // and each value is rounded to float32 once, at the end. Known terms are looked up in groups so that the cache misses
-// of one group overlap.
+// of one group overlap. A block with `letters` also counts, for a word it does not know, the shares of the words that may
+// have been meant (guess.hpp); a text whose words are all known has the same row with and without them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "beamwood/text/guess.hpp"
 #include "beamwood/text/terms.hpp"
 #include "beamwood/text/vocabulary.hpp"
 
@@ -32,6 +34,8 @@ struct WeighRules {
 struct TextScratch {
   TermScratch terms;
   std::vector<std::uint32_t> found; // columns of one block, repeated as often as the term was seen
+  std::vector<std::string_view> unknown;
+  std::vector<Guess> guesses; // of one block, ids rising
   std::vector<double> weights;
 };
 
@@ -40,8 +44,9 @@ namespace detail {
 // Gathers terms and looks them up in groups: slots first, then candidates, then bytes.
 class GroupedLookup {
 public:
-  GroupedLookup(const Vocabulary& vocabulary, std::vector<std::uint32_t>& found)
-      : vocabulary_(vocabulary), found_(found) {}
+  // unknown: where terms go that the vocabulary does not have; nullptr: nowhere.
+  GroupedLookup(const Vocabulary& vocabulary, std::vector<std::uint32_t>& found, std::vector<std::string_view>* unknown)
+      : vocabulary_(vocabulary), found_(found), unknown_(unknown) {}
 
   void operator()(const char* bytes, std::size_t length) {
     const std::uint64_t hash = xxh3_64(bytes, length);
@@ -72,13 +77,18 @@ private:
       if (term.probe.id < Vocabulary::damaged) vocabulary_.prefetch_bytes(term.probe.id);
     for (const LookUp& term : group) {
       const std::uint64_t id = vocabulary_.settle(term.probe, {term.bytes, term.length});
-      if (id < Vocabulary::damaged) found_.push_back(static_cast<std::uint32_t>(id));
+      if (id < Vocabulary::damaged) {
+        found_.push_back(static_cast<std::uint32_t>(id));
+      } else if (unknown_ && id == Vocabulary::absent && unknown_->size() < Guesser::most_words) {
+        unknown_->push_back({term.bytes, term.length});
+      }
       whole_ &= id != Vocabulary::damaged;
     }
   }
 
   const Vocabulary& vocabulary_;
   std::vector<std::uint32_t>& found_;
+  std::vector<std::string_view>* unknown_;
   std::array<LookUp, 32> group_;
   std::size_t waiting_ = 0;
   bool whole_ = true;
@@ -98,6 +108,7 @@ public:
     TermRules terms;
     WeighRules weigh;
     Vocabulary vocabulary;
+    std::span<const std::uint32_t> letters{}; // for guesses; none: unknown words do not count
   };
 
   // norm: of the whole row, once its blocks stand side by side, each with the norm of its own rules.
@@ -110,13 +121,14 @@ public:
 
   // Appends the text's row to ids (rising) and values. Allocates only while the vectors and the scratch still grow.
   // Returns false, with ids and values as they were, when the vocabulary's arrays are damaged.
+  // guess: false for texts that a model learns from, where an unknown word is one that was left out on purpose.
   [[nodiscard]] bool append_one(std::string_view utf8, TextScratch& scratch, std::vector<std::uint32_t>& ids,
-                                std::vector<float>& values) const {
+                                std::vector<float>& values, bool guess = true) const {
     const std::size_t before = ids.size();
     std::uint32_t first_column = 0;
     bool whole = true;
     for (const Block& block : blocks_) {
-      whole = whole && append_block(block, first_column, utf8, scratch, ids, values);
+      whole = whole && append_block(block, first_column, utf8, scratch, ids, values, guess);
       first_column += static_cast<std::uint32_t>(block.vocabulary.size());
     }
     scratch.terms.trim();
@@ -135,23 +147,44 @@ public:
 
 private:
   static bool append_block(const Block& block, std::uint32_t first_column, std::string_view utf8, TextScratch& scratch,
-                           std::vector<std::uint32_t>& ids, std::vector<float>& values) {
+                           std::vector<std::uint32_t>& ids, std::vector<float>& values, bool guess) {
     scratch.found.clear();
-    detail::GroupedLookup lookup(block.vocabulary, scratch.found);
+    scratch.unknown.clear();
+    scratch.guesses.clear();
+    detail::GroupedLookup lookup(block.vocabulary, scratch.found,
+                                 guess && !block.letters.empty() ? &scratch.unknown : nullptr);
     for_each_term(utf8, block.terms, scratch.terms, lookup);
-    if (!lookup.finish()) return false;
+    if (!lookup.finish() || !append_guesses(block, scratch)) return false;
     std::sort(scratch.found.begin(), scratch.found.end());
     scratch.weights.clear();
-    for (auto at = scratch.found.begin(); at != scratch.found.end();) {
-      const auto next = std::find_if(at, scratch.found.end(), [&](std::uint32_t id) { return id != *at; });
-      const double weight = weigh(block, *at, next - at);
+    const auto& found = scratch.found;
+    const auto& guesses = scratch.guesses;
+    for (std::size_t at = 0, guessed = 0; at != found.size() || guessed != guesses.size();) {
+      const bool seen = at != found.size() && (guessed == guesses.size() || found[at] <= guesses[guessed].id);
+      const std::uint32_t id = seen ? found[at] : guesses[guessed].id;
+      const std::size_t first = at;
+      while (at != found.size() && found[at] == id) ++at;
+      double times = static_cast<double>(at - first);
+      for (; guessed != guesses.size() && guesses[guessed].id == id; ++guessed) times += guesses[guessed].share;
+      const double weight = weigh(block, id, times);
       if (!std::isfinite(weight)) return false;
       scratch.weights.push_back(weight);
-      ids.push_back(first_column + *at);
-      at = next;
+      ids.push_back(first_column + id);
     }
     const double norm = block.weigh.norm == Norm::none ? 0 : detail::norm_of(scratch.weights, block.weigh.norm);
     for (const double w : scratch.weights) values.push_back(static_cast<float>(norm > 0 ? w / norm : w));
+    return true;
+  }
+
+  // What the unknown words of one block may have meant. False: the vocabulary's arrays are damaged.
+  static bool append_guesses(const Block& block, TextScratch& scratch) {
+    if (scratch.unknown.empty()) return true;
+    Guesser guesser(block.vocabulary, block.letters);
+    for (const std::string_view word : scratch.unknown)
+      if (!guesser.append(word, scratch.guesses)) return false;
+    std::sort(scratch.guesses.begin(), scratch.guesses.end(), [](const Guess& a, const Guess& b) {
+      return a.id != b.id ? a.id < b.id : a.share < b.share; // so that their sum has one order
+    });
     return true;
   }
 
@@ -162,8 +195,9 @@ private:
       for (float& v : values) v = static_cast<float>(static_cast<double>(v) / norm);
   }
 
-  static double weigh(const Block& block, std::uint32_t id, std::ptrdiff_t count) noexcept {
-    double tf = block.weigh.binary ? 1.0 : static_cast<double>(count);
+  // times: how often the term was seen, and the shares of guesses that it may have been meant.
+  static double weigh(const Block& block, std::uint32_t id, double times) noexcept {
+    double tf = block.weigh.binary ? std::min(1.0, times) : times;
     if (block.weigh.sublinear_tf && tf > 1) tf = 1.0 + std::log(tf);
     return tf * block.vocabulary.idf(id);
   }

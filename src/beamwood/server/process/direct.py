@@ -48,7 +48,8 @@ class Direct:
     def show(self, models: Iterable[Served]) -> None:
         """From now on these are the models. The first one that was ever shown answers when none is named."""
         for served in models:
-            parts = served.model.native_parts() if served.model.text is not None else ()
+            text = served.model.text
+            parts = served.model.native_parts() if text is not None and text.tokenizer is None else ()
             questions = [SearchRequest(None, 1, (1 << width) - 1) for width in range(_WIDTHS)]
             kinds = [self._admission.number_of(kind_of(served, question)) for question in questions]
             self._native.put(served.name, parts, served.head.decode(), kinds)
