@@ -82,7 +82,7 @@ def index_text(
     texts = as_texts(documents)
     strings = string_sections(names, keys, len(texts))  # wrong ones are found before the work
     fitted = counting(text or TextFeatures()).fit(texts, threads)
-    W = bm25_weights(fitted.transform(texts, threads), k1, b)
+    W = bm25_weights(fitted.transform(texts, threads, learning=True), k1, b)
     parts = index_parts(W, None, weights, True, threads, {"ranking": "bm25", "k1": k1, "b": b}, strings)
     return Model(with_text(parts, fitted))
 

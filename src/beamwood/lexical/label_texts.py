@@ -47,7 +47,7 @@ class LabelTexts:
         """Labels x features, in the order of the table; None where no label has a text."""
         if not self.keys:
             return None
-        rows = fitted.transform(list(self.texts), threads=threads).tocoo()
+        rows = fitted.transform(list(self.texts), threads=threads, learning=True).tocoo()
         number = np.array([table.id_of(key) for key in self.keys], np.int64)
         shape = (len(table), fitted.columns)
         return sp.csr_array(sp.coo_array((rows.data, (number[rows.row], rows.col)), shape=shape))
