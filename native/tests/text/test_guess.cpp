@@ -1,6 +1,7 @@
 // guess.hpp: every known word one typing error away, with shares that add up to one; damaged arrays are noticed.
 #include "beamwood/text/guess.hpp"
 
+#include <cmath>
 #include <string>
 
 #include "beamwood/text/count_terms.hpp"
@@ -42,9 +43,9 @@ std::vector<Guess> guesses(const Known& known, std::string_view word) {
 TEST(each_kind_of_error_is_found) {
   const Known known("image");
   for (const std::string_view word : {"imgae", "imae", "imagge", "imege", "mage", "iimage", "imag", "imagex", "zmage"})
-    CLAIM(guesses(known, word).size() == 1 && guesses(known, word)[0].share == 1.0, word);
+    CLAIM(guesses(known, word).size() == 1 && guesses(known, word)[0].share == 1.0, std::string(word));
   for (const std::string_view word : {"", "im", "imgea", "im4ge", "image image", "imag\xE6\x97\xA5"})
-    CLAIM(guesses(known, word).empty(), word);
+    CLAIM(guesses(known, word).empty(), std::string(word));
   CHECK(guesses(known, std::string(200, 'a')).empty());
 }
 

@@ -55,7 +55,7 @@ Row plain_row(std::string_view text, const Owned& owned, const TermRules& rules,
   });
   for (auto& [id, w] : row) {
     if (weigh.binary) w = 1;
-    if (weigh.sublinear_tf) w = 1 + std::log(w);
+    if (weigh.sublinear_tf) w = 1 + natural_log(w);
     if (!owned.idf.empty()) w *= owned.idf[id];
   }
   divide(row, weigh.norm);

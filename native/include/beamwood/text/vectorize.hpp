@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "beamwood/text/guess.hpp"
+#include "beamwood/text/natural_log.hpp"
 #include "beamwood/text/terms.hpp"
 #include "beamwood/text/vocabulary.hpp"
 
@@ -198,7 +199,7 @@ private:
   // times: how often the term was seen, and the shares of guesses that it may have been meant.
   static double weigh(const Block& block, std::uint32_t id, double times) noexcept {
     double tf = block.weigh.binary ? std::min(1.0, times) : times;
-    if (block.weigh.sublinear_tf && tf > 1) tf = 1.0 + std::log(tf);
+    if (block.weigh.sublinear_tf && tf > 1) tf = 1.0 + natural_log(tf);
     return tf * block.vocabulary.idf(id);
   }
 
