@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from support.commands import fails, good
 
 import beamwood as bw
-from beamwood.cli.app import app
 
 ROWS = [
     ("Café Müller, coffee", "coffee"),
@@ -28,17 +27,13 @@ def rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     Path("rows.jsonl").write_text("".join(lines))
 
 
-def train(*words: str) -> str:
-    """Trains m.bw; what was said when that failed."""
-    command = ["train", "rows.jsonl", "-o", "m.bw", "--preset", "fast", "-q", "--force", *words]
-    result = CliRunner().invoke(app, command)
-    return "" if result.exit_code == 0 else " ".join(result.output.split())
+TRAIN = ("train", "rows.jsonl", "-o", "m.bw", "--preset", "fast", "-q")
 
 
 def test_options_are_those_of_the_library() -> None:
     Path("stop.txt").write_text("the\n\nvillaiset\n")
     words = ("--fold-accents", "--stem", "finnish", "--signs", "--single-letters", "--max-df", "0.9")
-    assert train(*words, "--stop-words", "stop.txt", "--no-segment", "--no-typos") == ""
+    good(*TRAIN, *words, "--stop-words", "stop.txt", "--no-segment", "--no-typos")
     text = bw.TextFeatures(
         **{"fold_accents": True, "stem": "finnish", "signs": True, "single_letters": True, "max_df": 0.9},
         **{"stop_words": ["the", "villaiset"], "segment": False, "typos": False},
@@ -49,7 +44,7 @@ def test_options_are_those_of_the_library() -> None:
 
 
 def test_what_people_type_finds_what_they_mean() -> None:
-    assert train("--fold-accents", "--stem", "finnish", "--signs", "--single-letters", "--chars", "3-3") == ""
+    good(*TRAIN, "--fold-accents", "--stem", "finnish", "--signs", "--single-letters", "--chars", "3-3")
     model = bw.load("m.bw")
     assert [model.search(text)[0].key for text in ("cafe muller", "sukkia", "C++", "C")] == [
         "coffee",
@@ -69,13 +64,11 @@ def test_what_people_type_finds_what_they_mean() -> None:
     ],
 )
 def test_wrong_values_are_named(words: tuple[str, ...], said: str) -> None:
-    assert said in train(*words)
+    assert said in fails(*TRAIN, *words)
 
 
 def test_a_tokenizer_of_one_s_own_is_asked_for() -> None:
     own = bw.TextFeatures(tokenizer=str.split)
     texts, labels = [text for text, _ in ROWS], [[label] for _, label in ROWS]
     bw.train_text(texts, labels, text=own, preset="fast", progress=False).save("own.bw")
-    result = CliRunner().invoke(app, ["search", "own.bw", "coffee"])
-    assert result.exit_code == 1
-    assert "expected that function" in " ".join(result.output.split())
+    assert "expected that function" in fails("search", "own.bw", "coffee")
