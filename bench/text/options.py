@@ -137,7 +137,7 @@ def measure(name: str, option: str, data: Path, rows: str, timed: bool) -> dict[
         path = Path(folder) / "model.bw"
         model.save(path)
         size = path.stat().st_size
-    figures = {
+    figures: dict[str, Any] = {
         "set": name,
         "option": option,
         "rows": rows,

@@ -7,7 +7,7 @@
 // without spaces.
 //
 // There is no index. Every word that may have been meant is made (some 50 for each letter) and looked up in the
-// vocabulary's own hash, in groups whose cache misses overlap: a few microseconds for an unknown word, nothing for a
+// vocabulary's own hash, in groups whose cache misses overlap: tens of microseconds for an unknown word, nothing for a
 // known one, and a model that is larger by the list of its letters.
 #pragma once
 #include <algorithm>
