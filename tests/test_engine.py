@@ -14,7 +14,9 @@ from support.models import large_model, large_queries, small_model, small_querie
 from support.strategies import Case
 
 import beamwood as bw
+from beamwood import reference
 from beamwood.engine import LAYOUTS
+from beamwood.storage.activations import Activation
 
 
 def wide_case(width: int, seed: int = 0) -> Case:
@@ -177,6 +179,26 @@ def test_exact_search_finds_what_a_narrow_beam_misses() -> None:
     exact = model.topk(X, 10, exact=True)
     laws.check_same(exact, model.topk(X, 10, beam=128))
     assert not np.array_equal(exact[0], model.topk(X, 10, beam=1)[0]), "the case is too easy to show anything"
+
+
+def test_exact_search_of_several_trees_finds_what_narrow_beams_miss() -> None:
+    """Also with a filter; the reference with a beam that drops nothing says what is right."""
+    rng = np.random.default_rng(5)
+    Y = sp.csr_array(np.eye(60, dtype=np.float32)[rng.integers(0, 60, 400)])
+    X = sp.csr_array(Y @ sp.random_array((60, 90), density=0.1, rng=rng, dtype=np.float32))
+    model = bw.train(X, Y, trees=3, branching=4, max_leaf=3, progress=False)
+    trees = [model.layers(tree) for tree in range(3)]
+    activation = Activation.parse("hinge-3", None)
+    allowed = np.arange(60) % 3 > 0
+    for mask in (None, allowed):
+        made = None if mask is None else model.filter(allow=mask)
+        expected = reference.topk(trees, X[:20], activation, 7, 1000, mask, unit_rows=bool(model.info()["unit_rows"]))
+        for layout in LAYOUTS:
+            for threads in (1, 2):
+                found = model.using(layout=layout).topk(X[:20], 7, 1, threads, exact=True, filter=made)
+                laws.check_same(found, expected, layout, threads)
+    narrow = model.topk(X[:20], 7, beam=1)
+    assert not np.array_equal(model.topk(X[:20], 7, exact=True)[0], narrow[0]), "the case is too easy to show anything"
 
 
 def test_a_query_may_be_any_real_matrix() -> None:

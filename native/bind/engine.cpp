@@ -45,6 +45,13 @@ TreeLayer& last_layer(PyForest& self) {
   return self.forest.trees.back().layers.back();
 }
 
+void set_leaves(PyForest& self, std::uint32_t tree, const U32& leaf_of_label) {
+  if (tree >= self.forest.trees.size() || view(leaf_of_label).size() != self.forest.labels)
+    throw nb::value_error("a tree has one leaf per label");
+  self.forest.trees[tree].leaf_of_label = view(leaf_of_label);
+  self.keep(leaf_of_label);
+}
+
 void set_chunks(PyForest& self, const U64& row_start, const U64& word_start, const U32& feature, const U32& offset,
                 const U32& words, const U32& index) {
   TreeLayer& layer = last_layer(self);
@@ -170,6 +177,7 @@ void bind_forest(nb::module_& m) {
           nb::arg("features"), nb::arg("labels"), nb::arg("activation"), nb::arg("layout"), nb::arg("unit_rows"))
       .def("add_layer", &add_layer, nb::arg("tree"), nb::arg("nodes"), nb::arg("child_start"), nb::arg("label"),
            nb::arg("bias"))
+      .def("set_leaves", &set_leaves, nb::arg("tree"), nb::arg("leaf_of_label"))
       .def("set_chunks", &set_chunks, nb::arg("row_start"), nb::arg("word_start"), nb::arg("feature"),
            nb::arg("offset"), nb::arg("words"), nb::arg("index"))
       .def("set_cascade", &set_cascade, nb::arg("start"), nb::arg("words"), nb::arg("root"), nb::arg("kind"),

@@ -2,6 +2,7 @@
 #include "forest.hpp"
 
 #include "beamwood/layout/node.hpp"
+#include "beamwood/strings.hpp"
 
 using namespace beamwood;
 
@@ -20,7 +21,7 @@ void bind_explain(nb::module_& m) {
         WeightsOfNode found;
         {
           const nb::gil_scoped_release released;
-          if (!node_weights(self.forest, tree, layer, node, found)) throw nb::index_error("a node leads outside");
+          if (!node_weights(self.forest, tree, layer, node, found)) throw Damaged{};
         }
         return nb::make_tuple(give(std::move(found.feature)), give(std::move(found.weight)));
       },
@@ -31,8 +32,7 @@ void bind_explain(nb::module_& m) {
       [](const PyForest& self, std::uint32_t tree, std::uint32_t layer, std::uint32_t node) {
         std::uint32_t parent = 0;
         Siblings siblings{};
-        if (!parent_of(shape_of(self, tree, layer), node, parent, siblings))
-          throw nb::index_error("a node leads outside");
+        if (!parent_of(shape_of(self, tree, layer), node, parent, siblings)) throw Damaged{};
         return parent;
       },
       nb::arg("forest"), nb::arg("tree"), nb::arg("layer"), nb::arg("node"), "The node of the layer above.");

@@ -1,6 +1,8 @@
 // The bindings of filters: a forest and a truth value per label in, an immutable filter out.
 #include "forest.hpp"
 
+#include "beamwood/strings.hpp"
+
 using namespace beamwood;
 
 void bind_filter(nb::module_& m) {
@@ -12,7 +14,7 @@ void bind_filter(nb::module_& m) {
             Filter built;
             {
               const nb::gil_scoped_release released;
-              if (!built.build(forest.forest, view(allowed))) throw nb::index_error("the trees are damaged");
+              if (!built.build(forest.forest, view(allowed))) throw Damaged{};
             }
             new (self) Filter(std::move(built));
           },

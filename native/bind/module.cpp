@@ -14,8 +14,8 @@ NB_MODULE(_core, m) {
       if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
     } catch (const beamwood::Damaged&) {
       const nb::object type = nb::module_::import_("beamwood.errors").attr("FormatError");
-      PyErr_SetString(type.ptr(), "The model is damaged: its keys, names or terms lie outside their tables. "
-                                  "Get a fresh copy of its file.");
+      PyErr_SetString(type.ptr(), "The model is damaged: its keys, names, terms or nodes lie outside their "
+                                  "tables. Get a fresh copy of its file.");
     }
   });
   bind_filter(m);

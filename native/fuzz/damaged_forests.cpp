@@ -69,7 +69,6 @@ int try_all(Random& random, const OwnedForest& own, const Filter& sound, std::sp
       Search filtered; // with the filter of the forest before it was damaged: nothing was found out yet
       reported +=
           !filtered.run(forest, queries, options, Workers{}, answers.labels.data(), answers.scores.data(), &sound);
-      if (own.trees.size() > 1) continue;
       Search exact;
       reported +=
           !exact.run(forest, queries, options, Workers{}, answers.labels.data(), answers.scores.data(), nullptr, true);
@@ -120,8 +119,10 @@ int main(int count, char** arguments) {
     for (int i = 0; i < 10 && round < rounds; ++i, ++round) {
       OwnedForest damaged = sound;
       for (std::uint32_t flips = random.between(1, 3); flips > 0; --flips) {
-        auto& tree = damaged.trees[random.below(damaged.trees.size())];
+        const std::size_t t = random.below(damaged.trees.size());
+        auto& tree = damaged.trees[t];
         damage(random, tree[random.below(tree.size())]);
+        if (random.chance(0.2)) damaged.leaf_of_label[t][random.below(damaged.labels)] = random.below(1u << 20);
       }
       reported += try_all(random, damaged, filter, rows.queries()) > 0;
     }

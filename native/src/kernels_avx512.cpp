@@ -1,4 +1,4 @@
-// Kernels for AVX-512: sixteen siblings a vector, weights spread from a packed row by one expanding load.
+// Kernels for AVX-512: sixteen siblings a vector, weights spread from a packed row by one expansion.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -18,7 +18,9 @@ template <WeightKind kind> inline __m512 spread_weights(const std::uint8_t* pack
   if constexpr (kind == WeightKind::f16)
     return _mm512_maskz_expand_ps(
         lanes, _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(packed))));
-  return _mm512_maskz_expandloadu_ps(lanes, reinterpret_cast<const float*>(packed));
+  __m512 weights = _mm512_loadu_ps(packed);
+  asm("" : "+v"(weights)); // or the compiler makes one expanding load of it, which takes far longer
+  return _mm512_maskz_expand_ps(lanes, weights);
 }
 
 template <WeightKind kind, int lanes, int head>

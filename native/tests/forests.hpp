@@ -166,6 +166,7 @@ struct OwnedForest {
   std::uint32_t features = 0, labels = 0;
   Activation activation;
   std::vector<std::vector<OwnedLayer>> trees;
+  std::vector<std::vector<std::uint32_t>> leaf_of_label; // per tree
 
   explicit OwnedForest(const PlainForest& plain, WeightKind kind = WeightKind::f32)
       : features(plain.features), labels(plain.labels), activation(plain.activation) {
@@ -174,15 +175,23 @@ struct OwnedForest {
       for (const PlainLayer& layer : tree) layers.push_back(owned_layer(layer, features));
       for (OwnedLayer& layer : layers) layer.kind = kind;
       CHECK(cascade_tree(layers, features));
+      auto& leaves = leaf_of_label.emplace_back(labels, 0u);
+      std::uint32_t node = 0;
+      for (const PlainLayer& layer : tree)
+        for (const std::uint32_t label : layer.label) {
+          if (label != kNoLabel) leaves[label] = node;
+          ++node;
+        }
     }
   }
 
   Forest view(Layout layout) const {
     Forest forest{features, labels, activation, layout, {}};
-    for (const auto& tree : trees) {
-      auto& layers = forest.trees.emplace_back().layers;
-      for (const OwnedLayer& layer : tree)
-        layers.push_back({layer.shape(), layer.chunks(), layer.columns(), layer.cascade(), layer.step});
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+      Tree& tree = forest.trees.emplace_back();
+      tree.leaf_of_label = leaf_of_label[t];
+      for (const OwnedLayer& layer : trees[t])
+        tree.layers.push_back({layer.shape(), layer.chunks(), layer.columns(), layer.cascade(), layer.step});
     }
     return forest;
   }

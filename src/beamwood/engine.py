@@ -318,7 +318,14 @@ def cascade_forest(parts: ModelParts) -> _core.Forest:
     for tree, size in enumerate(parts.shape.trees):
         if layer_name(tree, len(size.nodes) - 1, "label") not in parts.sections:
             raise ValueError(f"the last layer of tree {tree} has no labels")
+    set_leaves(forest, parts)
     return forest
+
+
+def set_leaves(forest: _core.Forest, parts: ModelParts) -> None:
+    """Tells a native forest where each label is in each tree."""
+    for tree in range(len(parts.shape.trees)):
+        forest.set_leaves(tree, parts.leaves(tree))
 
 
 def other_forest(layout: str, parts: ModelParts, cascade: _core.Forest, hashed: bool, threads: int) -> _core.Forest:
@@ -336,4 +343,5 @@ def other_forest(layout: str, parts: ModelParts, cascade: _core.Forest, hashed: 
         else:
             chunks = chunks_of(reader, layer, len(child_start) - 1, threads)
             forest.set_chunks(*chunks, hash_index(chunks[0], chunks[2], threads) if hashed else no_index)
+    set_leaves(forest, parts)
     return forest

@@ -226,19 +226,13 @@ class Explainer:
             place -= self._nodes[tree][layer]
             layer += 1
         places = [place]
-        try:
-            for depth in range(layer, 0, -1):
-                places.append(_core.node_parent(self._forest, tree, depth, places[-1]))
-        except IndexError as error:
-            raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
+        for depth in range(layer, 0, -1):
+            places.append(_core.node_parent(self._forest, tree, depth, places[-1]))
         return places[::-1]
 
     def weights(self, tree: int, layer: int, place: int) -> tuple[Array, Array]:
         """The features and weights of a node."""
-        try:
-            feature, weight = _core.node_weights(self._forest, tree, layer, place)
-        except IndexError as error:
-            raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
+        feature, weight = _core.node_weights(self._forest, tree, layer, place)
         if (feature[1:] <= feature[:-1]).any():
             raise FormatError(f"The model is damaged in layer {layer}: a weight stands twice. Get a fresh copy.")
         return feature, weight

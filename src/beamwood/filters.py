@@ -115,11 +115,8 @@ def mark_of(leaves: Leaves) -> Mark:
 
 
 def native_filter(forest: _core.Forest, bits: Bits, labels: int) -> _core.Filter:
-    """The filter over the nodes of a model, which may be damaged."""
-    try:
-        return _core.Filter(forest, np.unpackbits(bits, count=labels))
-    except IndexError as error:
-        raise FormatError(f"The model is damaged: {error}. Get a fresh copy of its file.") from None
+    """The filter over the nodes of a model."""
+    return _core.Filter(forest, np.unpackbits(bits, count=labels))
 
 
 def make_filter(

@@ -201,14 +201,7 @@ class Ranker:
     def _check_exact(self) -> None:
         """Whether this model has an exact search."""
         shape = self._parts.shape
-        if not shape.trees:
-            return  # an index is exact anyway
-        if len(shape.trees) > 1:
-            raise SettingsError(
-                f"exact=True works with one tree, this model has {len(shape.trees)}. Use a wider beam instead, for "
-                "example beam=100."
-            )
-        if not shape.activation.only_shrinks:
+        if shape.trees and not shape.activation.only_shrinks:  # an index is exact anyway
             raise SettingsError(
                 "exact=True needs an activation that only shrinks scores down the tree; identity and a discount "
                 "do not. Use a wider beam instead."

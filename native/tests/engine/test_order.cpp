@@ -1,7 +1,7 @@
 // order.hpp and topk.hpp: one total order of scores and ids.
 #include <cmath>
 
-#include "beamwood/engine/topk.hpp"
+#include "beamwood/sink/topk.hpp"
 #include "forests.hpp"
 
 using namespace check;

@@ -115,7 +115,6 @@ TEST(exact_search_is_the_plain_search_with_an_endless_beam) {
   Random random;
   for (int round = 0; round < 300; ++round) {
     Plan plan = random_plan(random);
-    plan.trees = 1;
     if (!plan.activation.only_shrinks()) plan.activation = {ActivationKind::hinge, 2, Path::product};
     if (random.chance(0.2)) plan.density = 0.0; // ties everywhere
     if (random.chance(0.5)) plan.bias = false;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "beamwood/engine/scorer.hpp"
-#include "beamwood/engine/sinks.hpp"
+#include "beamwood/sink/sinks.hpp"
 
 namespace beamwood {
 

@@ -66,7 +66,7 @@ private:
 
   struct alignas(kApart) Own {
     Scorer scorer;
-    SumOfTrees sum;
+    SumOfAnswers sum;
   };
 
   // Thrown when the chunks that a slice meets are so much wider than average that its scores would fill the memory.
@@ -89,7 +89,7 @@ private:
                  float* scores) {
     states.resize(std::max(states.size(), queries.size()));
     const std::span<State<Sink>> own(states.data(), queries.size());
-    for (State<Sink>& state : own) state.sink.reset(*forest_, options_->k, false);
+    for (State<Sink>& state : own) state.sink.reset(*forest_, options_->k);
     for (std::uint32_t t = 0; t < forest_->trees.size(); ++t) {
       for (State<Sink>& state : own) state.beam.start(*forest_, t, options_->beam, options_->bound);
       for (std::uint32_t l = 0; l < forest_->trees[t].layers.size(); ++l)
@@ -104,9 +104,7 @@ private:
 
   TopK& best_of(BestLabels& sink, Own&) const noexcept { return sink.best; }
   TopK& best_of(AllAnswers& sink, Own& worker) const {
-    worker.sum.reset(*forest_, options_->k, false);
-    worker.sum.take_all(sink.answers);
-    worker.sum.settle(worker.scorer, [](const Met&, Children&) { return false; });
+    worker.sum.run(sink.answers(), forest_->trees.size(), options_->k);
     return worker.sum.best;
   }
 

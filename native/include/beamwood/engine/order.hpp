@@ -13,6 +13,7 @@ namespace beamwood {
 using Key = std::uint64_t;
 
 inline constexpr Key kWorstKey = std::numeric_limits<Key>::max();
+inline constexpr Key kNoKeyPasses = 0; // as a bar: no score has so small a key
 
 inline Key key_of(float score, std::uint32_t id) noexcept {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(score);

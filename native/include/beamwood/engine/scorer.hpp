@@ -51,6 +51,7 @@ public:
 
   // What a frontier asks between its steps.
   void check_stop() const { beamwood::check_stop(stop_); }
+  bool filtered() const noexcept { return filter_ != nullptr; }
 
   bool has_labels(std::size_t tree, std::size_t l) const noexcept {
     return !forest_->trees[tree].layers[l].shape.label.empty();
@@ -67,6 +68,13 @@ public:
     kernels_->activate(forest_->activation, children.sums, bias, width,
                        forest_->activation.handed_down(children.parent, bias, width), scores_.data());
     return scores_.data();
+  }
+
+  // The score of one child.
+  float one(const LayerShape& shape, const Children& children, std::uint32_t c) const noexcept {
+    const float* const bias = bias_of(shape, children);
+    return combine(forest_->activation.path, handed_down(shape, children),
+                   activate(forest_->activation, bias ? children.sums[c] + bias[c] : children.sums[c]));
   }
 
   // Calls visit(child) for those that the filter enters.
@@ -109,6 +117,7 @@ private:
   // What a sum must reach for its child to pass a bar.
   float lowest(const LayerShape& shape, const Children& children, Key bar, bool leaf) const noexcept {
     if (bar == kWorstKey) return kAll;
+    if (bar == kNoKeyPasses) return -kAll;
     const float score = score_of(bar);
     if (score != score) return kAll;
     return static_cast<float>(lowest_z(forest_->activation, handed_down(shape, children), score, leaf));

@@ -2,8 +2,8 @@
 //
 //   opener (open_cascade, open_blocks)   node → sums of its children
 //   scorer                               sums → scores of those that may still win
-//   frontier (walk, waiting, best_first) which node is opened next
-//   sink (sinks)                         labels → the best k, of one tree or of several
+//   frontier (walk, waiting, best_first, best_of_trees)   which node is opened next
+//   sink (sinks, sum_of_trees)           labels → the best k, of one tree or of several
 //
 // A model without trees has inverted lists instead (index/index_search.hpp); one that has both has a head, which ranks the
 // candidates of both (members.hpp).
@@ -19,12 +19,14 @@
 #include <vector>
 
 #include "beamwood/engine/best_first.hpp"
+#include "beamwood/engine/best_of_trees.hpp"
 #include "beamwood/engine/block_search.hpp"
 #include "beamwood/engine/waiting.hpp"
 #include "beamwood/engine/walk.hpp"
 #include "beamwood/index/index_search.hpp"
 #include "beamwood/members/members.hpp"
 #include "beamwood/open/open_cascade.hpp"
+#include "beamwood/sink/sum_of_trees.hpp"
 
 namespace beamwood {
 
@@ -39,13 +41,12 @@ public:
     begin(forest, query, options, filter);
     bool sound;
     if (exact) {
-      start(0);
-      single_.reset(forest, options.k, true);
-      sound = best_first_.run(forest, openers_[0], scorer_, single_);
-      write_row(single_.best, options.k, labels, scores);
+      sound = run_exact();
+      if (sound) write_row(forest.trees.size() == 1 ? single_.best : best_of_trees_.best, options.k, labels, scores);
     } else {
-      sound = forest.trees.size() == 1 ? reach(single_, top) : reach(several_, top) && settle();
-      if (sound) write_row(forest.trees.size() == 1 ? single_.best : several_.best, options.k, labels, scores);
+      TopK* best = nullptr;
+      sound = run_beam(top, best);
+      if (sound) write_row(*best, options.k, labels, scores);
     }
     collect_work();
     return sound;
@@ -71,8 +72,31 @@ private:
 
   void start(std::size_t t) { openers_[t].start(*forest_, t, *query_, *kernels_, *options_); }
 
+  // One of three sinks; what it found is at `best`.
+  bool run_beam(std::span<const Key> top, TopK*& best) {
+    if (forest_->trees.size() == 1) {
+      best = &single_.best;
+      return reach(single_, top);
+    }
+    if (options_->bound && SumOfTrees::fits(*forest_)) {
+      best = &several_.best;
+      return reach(several_, top) && settle();
+    }
+    best = &sum_.best;
+    if (!reach(answers_, top)) return false;
+    sum_.run(answers_.answers(), forest_->trees.size(), options_->k);
+    return true;
+  }
+
+  bool run_exact() {
+    for (std::size_t t = 0; t < forest_->trees.size(); ++t) start(t);
+    single_.reset(*forest_, options_->k);
+    return forest_->trees.size() == 1 ? best_first_.run(*forest_, openers_[0], scorer_, single_)
+                                      : best_of_trees_.run(*forest_, options_->k, openers_, scorer_);
+  }
+
   template <class Sink> bool reach(Sink& sink, std::span<const Key> top) {
-    sink.reset(*forest_, options_->k, options_->bound);
+    sink.reset(*forest_, options_->k);
     for (std::size_t t = 0; t < forest_->trees.size(); ++t) {
       start(t);
       sink.enter_tree();
@@ -86,7 +110,7 @@ private:
 
   // Where the usual walk reached too few labels, what it found is forgotten: the one that goes on finds it again.
   template <class Sink> bool go_on(std::size_t t, Sink& sink) {
-    if (!sink.list_put_off(scorer_)) return false;
+    if (!sink.count_put_off(scorer_)) return false;
     if (sink.reached() >= std::min<std::uint64_t>(options_->k, filter_->allowed())) return true;
     sink.forget_tree();
     start(t);
@@ -118,8 +142,11 @@ private:
   Walk walk_;
   WaitingWalk waiting_;
   BestFirst best_first_;
+  BestOfTrees<Opener> best_of_trees_;
   BestLabels single_;
   SumOfTrees several_;
+  AllAnswers answers_;
+  SumOfAnswers sum_;
 };
 
 // Scratch memory of one call; kept and reused from call to call, never shared by two at once.

@@ -46,7 +46,7 @@ public:
   bool top_bundle(const Forest& forest, std::uint32_t beam, bool bound, Opener& opener, Scorer& scorer,
                   std::vector<Key>& keys) {
     beam_.start(forest, 0, beam, bound);
-    none_.reset(forest, 1, false);
+    none_.reset(forest, 1);
     if (!open_layers(0, forest.trees[0].bundle(0).layers, opener, scorer, none_)) return false;
     keys = beam_.nodes();
     return true;

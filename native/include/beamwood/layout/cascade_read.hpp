@@ -80,7 +80,7 @@ public:
   CascadeSource source() const noexcept {
     const std::size_t step = tree_.layers[layer()].step;
     return {tree_.layers[layer() - step].cascade,
-            tree_.leads_on(layer()),
+            tree_.has_chunks_below(layer()),
             row_start_,
             feature_,
             tree_.bundle(layer()),

@@ -2,6 +2,7 @@
 // Views only.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "beamwood/engine/activation.hpp"
@@ -27,6 +28,7 @@ struct TreeLayer {
 
 struct Tree {
   std::vector<TreeLayer> layers;
+  std::span<const std::uint32_t> leaf_of_label; // its node, counted through the layers from the top
 
   bool ends_bundle(std::size_t layer) const noexcept {
     return layer + 1 == layers.size() || layers[layer + 1].step == 0;
@@ -40,8 +42,8 @@ struct Tree {
       out.shape[out.layers] = &layers[first + out.layers].shape;
     return out;
   }
-  // Whether a layer's chunks lead on to others.
-  bool leads_on(std::size_t layer) const noexcept {
+  // Whether a layer's chunks are linked to others below.
+  bool has_chunks_below(std::size_t layer) const noexcept {
     while (!ends_bundle(layer)) ++layer;
     return layer + 1 < layers.size();
   }

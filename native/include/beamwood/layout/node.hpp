@@ -24,6 +24,23 @@ inline bool parent_of(const LayerShape& shape, std::uint32_t node, std::uint32_t
   return shape.children(parent, siblings) && node - siblings.begin < siblings.width;
 }
 
+// The nodes on the way from the top to a label's leaf, one per layer. False: the tree is damaged.
+inline bool path_of(const Forest& forest, std::size_t t, std::uint32_t label, std::vector<std::uint32_t>& path) {
+  const Tree& tree = forest.trees[t];
+  if (label >= tree.leaf_of_label.size()) return false;
+  std::uint32_t node = tree.leaf_of_label[label];
+  std::size_t l = 0;
+  for (; l < tree.layers.size() && node >= tree.layers[l].shape.nodes; ++l) node -= tree.layers[l].shape.nodes;
+  if (l == tree.layers.size() || tree.layers[l].shape.label.empty() || tree.layers[l].shape.label[node] != label)
+    return false;
+  path.resize(l + 1);
+  for (Siblings siblings;; --l) {
+    path[l] = node;
+    if (!parent_of(tree.layers[l].shape, node, node, siblings)) return false;
+    if (l == 0) return true;
+  }
+}
+
 namespace detail {
 
 inline bool chunk_node(const TreeLayer& layer, std::uint32_t parent, const Siblings& siblings, std::uint32_t child,
@@ -109,7 +126,8 @@ inline bool node_weights(const Forest& forest, std::size_t t, std::size_t l, std
   if (forest.layout == Layout::chunk)
     return detail::chunk_node(tree.layers[l], parent, siblings, node - siblings.begin, out);
   std::vector<detail::CascadeStep> steps;
-  return detail::cascade_steps(tree, l, node, steps) && detail::cascade_node(tree, tree.leads_on(l), steps, out);
+  return detail::cascade_steps(tree, l, node, steps) &&
+         detail::cascade_node(tree, tree.has_chunks_below(l), steps, out);
 }
 
 } // namespace beamwood

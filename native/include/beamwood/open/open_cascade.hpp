@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "beamwood/engine/options.hpp"
+#include "beamwood/layout/follow.hpp"
 #include "beamwood/layout/forest.hpp"
 #include "beamwood/open/work.hpp"
 #include "beamwood/parallel.hpp"
@@ -34,10 +35,10 @@ public:
       layer.opened.clear();
       layer.slots.clear();
       layer.sorted.clear();
-      layer.rows.used = 0;
+      layer.rows.clear();
       layer.sums_used = 0;
       layer.bundle = tree_->bundle(l);
-      layer.linked = tree_->leads_on(l);
+      layer.linked = tree_->has_chunks_below(l);
     }
   }
 
@@ -137,6 +138,7 @@ private:
 
   bool from_root(const TreeLayer& top, Layer& here, Opened& open) {
     open.rows = {here.rows.used, here.rows.used};
+    open.rows.followed = 1; // most of a beam is among its children: it will be followed often
     open.rows.end += root_rows(top.cascade, *query_, open.chunk, here.rows.room(query_->count + 1));
     here.rows.used = open.rows.end;
     return true;

@@ -47,14 +47,8 @@ TEST(labels_of_several_trees_are_summed_in_tree_order) {
     for (std::size_t t = 0; t < trees; ++t)
       for (std::uint32_t label = 0; label < labels; ++label)
         if (random.next() % 4) answers.push_back({label * 7919u % 1000003u, drawn(random, kind)});
-    Forest forest;
-    forest.trees.resize(trees);
-    Scorer scorer;
-    scorer.start(forest, kScalarKernels);
-    SumOfTrees sink;
-    sink.reset(forest, static_cast<std::uint32_t>(k), false);
-    sink.take_all(answers);
-    CHECK(sink.settle(scorer, [](const Met&, Children&) { return false; }));
-    CHECK(sink.best.ranked() == all_sums(answers, trees, k));
+    SumOfAnswers sum;
+    sum.run(answers, trees, static_cast<std::uint32_t>(k));
+    CHECK(sum.best.ranked() == all_sums(answers, trees, k));
   }
 }
