@@ -2,6 +2,7 @@
 #include <array>
 #include <immintrin.h>
 
+#include "beamwood/engine/order.hpp"
 #include "beamwood/engine/score.hpp"
 
 namespace beamwood {
@@ -38,28 +39,28 @@ template <WeightKind kind> inline __m256 spread_weights(const std::uint8_t* pack
   return _mm256_blendv_ps(_mm256_permutevar8x32_ps(weights, from), _mm256_setzero_ps(), _mm256_castsi256_ps(from));
 }
 
-template <WeightKind kind, int lanes, int head>
+template <WeightKind kind, int eights, int head>
 inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, float scale,
                                       const Placed* rows, std::uint32_t count, float* z) noexcept {
   constexpr std::uint64_t bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
   const __m256 scales = _mm256_set1_ps(scale);
-  __m256 sum[lanes];
-  for (int g = 0; g < lanes; ++g) sum[g] = _mm256_setzero_ps();
+  __m256 sum[eights];
+  for (int g = 0; g < eights; ++g) sum[g] = _mm256_setzero_ps();
   std::uint64_t read = std::uint64_t{head} * count;
   for (const Placed* row = rows; row != rows + count; ++row) {
     if (row->offset >= word_count) return -1;
     const std::uint32_t* record = words + row->offset;
-    const std::uint64_t mask = *record & kMaskBits<lanes>;
+    const std::uint64_t mask = *record & kMaskBits<eights>;
     const auto* packed = reinterpret_cast<const std::uint8_t*>(record + head);
     const __m256 value = _mm256_set1_ps(row->value);
-    for (int g = 0; g < lanes; ++g) { // where a group's weights begin does not wait for the group before
+    for (int g = 0; g < eights; ++g) { // where a group's weights begin does not wait for the group before
       const std::uint64_t below = bytes * static_cast<std::uint64_t>(_mm_popcnt_u64(mask & ((1ull << 8 * g) - 1)));
       const __m256 weights = spread_weights<kind>(packed + below, mask >> (8 * g) & 255, scales);
       sum[g] = _mm256_add_ps(sum[g], _mm256_mul_ps(value, weights));
     }
     read += weight_words(kind, static_cast<std::uint64_t>(_mm_popcnt_u64(mask)));
   }
-  for (int g = 0; g < lanes; ++g) _mm256_storeu_ps(z + 8 * g, sum[g]);
+  for (int g = 0; g < eights; ++g) _mm256_storeu_ps(z + 8 * g, sum[g]);
   return static_cast<std::int64_t>(read);
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <immintrin.h>
 
+#include "beamwood/engine/order.hpp"
 #include "beamwood/engine/score.hpp"
 
 namespace beamwood {
@@ -23,10 +24,10 @@ template <WeightKind kind> inline __m512 spread_weights(const std::uint8_t* pack
   return _mm512_maskz_expand_ps(lanes, weights);
 }
 
-template <WeightKind kind, int lanes, int head>
+template <WeightKind kind, int eights, int head>
 inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, float scale,
                                       const Placed* rows, std::uint32_t count, float* z) noexcept {
-  constexpr int groups = (lanes + 1) / 2, bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
+  constexpr int groups = (eights + 1) / 2, bytes = kind == WeightKind::f32 ? 4 : kind == WeightKind::f16 ? 2 : 1;
   const __m512 scales = _mm512_set1_ps(scale);
   __m512 sum[groups];
   for (int g = 0; g < groups; ++g) sum[g] = _mm512_setzero_ps();
@@ -35,7 +36,7 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
     const std::uint64_t at = rows[i].offset;
     if (at >= word_count) return -1;
     const std::uint32_t* record = words + at;
-    const std::uint32_t mask = *record & kMaskBits<lanes>;
+    const std::uint32_t mask = *record & kMaskBits<eights>;
     const auto* packed = reinterpret_cast<const std::uint8_t*>(record + head);
     const __m512 value = _mm512_set1_ps(rows[i].value);
     for (int g = 0; g < groups; ++g) {

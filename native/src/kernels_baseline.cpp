@@ -1,10 +1,11 @@
 // Kernels for the baseline: plain C++ that any machine of the architecture runs.
+#include "beamwood/engine/order.hpp"
 #include "beamwood/engine/score.hpp"
 
 namespace beamwood {
 namespace {
 
-template <WeightKind kind, int lanes, int head>
+template <WeightKind kind, int eights, int head>
 inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t word_count, float scale,
                                       const Placed* rows, std::uint32_t count, float* z) noexcept {
   for (std::uint32_t i = 0; i < kMaskWidth; ++i) z[i] = 0.0f;
@@ -15,7 +16,7 @@ inline std::int64_t accumulate_masked(const std::uint32_t* words, std::uint64_t 
     const std::uint32_t* record = words + at;
     const float value = rows[i].value;
     std::uint64_t n = 0;
-    for (std::uint32_t mask = *record & kMaskBits<lanes>; mask != 0; mask &= mask - 1)
+    for (std::uint32_t mask = *record & kMaskBits<eights>; mask != 0; mask &= mask - 1)
       z[std::countr_zero(mask)] += value * decode({kind, scale}, record + head, n++);
     read += static_cast<std::int64_t>(head + weight_words(kind, n));
   }

@@ -15,13 +15,14 @@ using Key = std::uint64_t;
 inline constexpr Key kWorstKey = std::numeric_limits<Key>::max();
 inline constexpr Key kNoKeyPasses = 0; // as a bar: no score has so small a key
 
-inline Key key_of(float score, std::uint32_t id) noexcept {
+// A number that rises as scores fall: positive scores have all bits but the sign's flipped, negative ones keep theirs.
+[[gnu::always_inline]] inline std::uint32_t falling_of(float score) noexcept {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(score);
-  // Flip so that integers rise as scores fall: positive scores lose all bits but the sign's, negative ones keep theirs.
-  std::uint32_t falling = (bits & 0x80000000u) ? bits : ~bits & 0x7fffffffu;
-  if (score != score) falling = 0xffffffffu;
-  return (static_cast<Key>(falling) << 32) | id;
+  const std::uint32_t falling = (bits & 0x80000000u) ? bits : ~bits & 0x7fffffffu;
+  return score != score ? 0xffffffffu : falling;
 }
+
+inline Key key_of(float score, std::uint32_t id) noexcept { return static_cast<Key>(falling_of(score)) << 32 | id; }
 
 inline std::uint32_t id_of(Key key) noexcept { return static_cast<std::uint32_t>(key); }
 

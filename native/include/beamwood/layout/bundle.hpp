@@ -10,7 +10,7 @@
 //      layer 2        0     1     2     3
 //
 // One chunk gives the sums of all of them; the search then goes through the layers as ever, with sums that it has.
-// Only slots of the last layer lead on to other chunks. A bundle of one layer is a layer, and its slots are siblings.
+// Only slots of the last layer are linked to other chunks. A bundle of one layer is a layer, and its slots are siblings.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -39,7 +39,7 @@ struct SubtreeSlots {
     return std::uint64_t{place} + siblings.width <= nodes(step);
   }
 
-  // Its nodes in the last layer, which lead on.
+  // Its nodes in the last layer, which are linked to other chunks.
   Siblings bottom() const noexcept { return {begin[layers - 1], nodes(layers - 1)}; }
   std::uint32_t bottom_slot() const noexcept { return slot[layers - 1]; }
 };

@@ -16,7 +16,7 @@ namespace beamwood {
 // The weights of a cascade layer with the features that CascadeReader found: a source for LayerBuilder.
 struct CascadeSource {
   CascadeWeights cascade; // those of its bundle
-  bool inner = false;     // they lead on
+  bool inner = false;     // they are linked to others
   std::span<const std::uint64_t> row_start;
   std::span<const std::uint32_t> feature;
   Bundle bundle;
@@ -120,19 +120,19 @@ private:
     return true;
   }
 
-  // Calls visit(node, feature) for every thread that leads from a bundle into the chunk of a node of its last layer.
+  // Calls visit(node, feature) for every link from a bundle into the chunk of a node of its last layer.
   template <class Visit> static bool each_place(const CascadeSource& above, const Workers& workers, Visit&& visit) {
     std::atomic<bool> sound{true};
     parallel_for(workers, above.bundle.parents(), [&](std::size_t parent, unsigned) {
       SubtreeSlots slots;
       const auto p = static_cast<std::uint32_t>(parent);
       const auto row = [&](const CascadeChunk& chunk, std::uint32_t f, std::uint32_t at) {
-        bool leads = true;
+        bool at_bottom = true;
         const bool honest = each_child(chunk.words + at, slots.width(), [&](std::uint32_t slot) {
-          if (slot < slots.bottom_slot()) leads = false;
+          if (slot < slots.bottom_slot()) at_bottom = false;
           else visit(slots.bottom().begin + (slot - slots.bottom_slot()), f);
         });
-        return honest && leads;
+        return honest && at_bottom;
       };
       if (!above.bundle.slots(p, slots) || !above.each_row(p, slots.width(), row)) sound = false;
     });

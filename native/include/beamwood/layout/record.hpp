@@ -33,7 +33,10 @@ inline constexpr std::uint32_t kMaskWidth = 32;
 inline constexpr std::uint32_t kTailWords = 96;
 
 // The bits of a record's first word that are its weight mask, in chunks of up to so many times eight siblings.
-template <int lanes> inline constexpr std::uint32_t kMaskBits = lanes == 1 ? 0xffu : lanes == 2 ? 0xffffu : 0xffffffffu;
+template <int eights>
+inline constexpr std::uint32_t kMaskBits = eights == 1   ? 0xffu
+                                           : eights == 2 ? 0xffffu
+                                                         : 0xffffffffu;
 
 // A row of the query's support in a chunk: where its record lies, and the query's value of the feature.
 struct Placed {
