@@ -77,7 +77,7 @@ TEST(a_query_stops_between_its_layers_and_nodes) {
     Scorer scorer;
     BestLabels sink;
     scorer.start(forest, kScalarKernels, nullptr, &flag);
-    sink.reset(forest, 1000, true);
+    sink.reset(forest, 1000);
     opener.start(forest, 0, rows.queries()[0], kScalarKernels, options);
     CHECK(stops([&] { frontier(opener, scorer, sink); }));
     return opener.after <= static_cast<int>(beam);
