@@ -8,6 +8,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 LAWS ?= 10000
 FUZZ ?= 100000
 FOLDERS ?= 10000
+KILLS ?= 100
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
@@ -30,7 +31,7 @@ configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OF
 native_build = $(call configure,$(1),-DBEAMWOOD_DEV=ON $(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-page test-rivals test-serve bench laws fuzz fuzz-foreign sanitize \
+.PHONY: help demo test test-page test-rivals test-serve test-resume bench laws fuzz fuzz-foreign sanitize \
   sanitize-short coverage-native lint format tidy types native docs wheels pins release clean
 .DELETE_ON_ERROR:
 
@@ -39,6 +40,7 @@ help:
 	@echo "make test       set up, lint, types, native tests, Python tests with coverage: what must be green (minutes)"
 	@echo "make test-page  the search page in Chromium: typing, beam, explanations, dark, phone"
 	@echo "make test-serve overload, swaps, SIGTERM, killed workers, hostile requests: CAMPAIGNS='swap kill' chooses"
+	@echo "make test-resume  KILLS=$(KILLS) trainings killed at random moments: each goes on to the same file"
 	@echo "make bench      the paper's benchmark on small stand-ins and against rivals, with plots: build/bench-report"
 	@echo "make laws       the laws on LAWS=$(LAWS) random models"
 	@echo "make fuzz       FUZZ=$(FUZZ) damaged model files"
@@ -109,6 +111,10 @@ test-serve: $(VENV)/.package $(VENV)/.developer
 	$(call say,campaigns against the server (minutes each))
 	@$(PIP) "schemathesis>=4" psutil
 	@$(BIN)/python tests/campaigns/serve.py $(CAMPAIGNS)
+
+test-resume: $(VENV)/.package
+	$(call say,$(KILLS) trainings that are killed and go on)
+	@$(BIN)/python tests/campaigns/resume.py --kills $(KILLS)
 
 lint: $(VENV)/.developer
 	$(call say,lint)

@@ -14,6 +14,7 @@ from beamwood.cli.support.given import Given
 from beamwood.cli.support.output import bytes_in_words, check_free, say, show, show_json, written
 from beamwood.errors import SettingsError
 from beamwood.lexical.label_texts import in_words
+from beamwood.training.checkpoint import remove
 from beamwood.training.progress import progress_for
 
 _MANY_LABELS = 0.2  # the share of labels with a mark from which it is worth a note
@@ -62,6 +63,14 @@ def train(
     labels_column: o.LabelsColumn = "labels",
     separator: o.Separator = None,
     skip_bad: o.SkipBad = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep finished stages in this folder; the same command goes on after a crash or a kill. Removed once "
+            "the model is written.",
+            metavar="DIR",
+        ),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write how the training went to this file, as JSON.")] = None,
     force: o.Force = False,
     json_: o.Json = False,
@@ -82,6 +91,7 @@ def train(
     check_free(report, force)
     progress = progress_for(not (quiet or json_))
     common = {"preset": preset, "seed": seed, "threads": threads, "progress": progress, **_settings(set_ or [])}
+    common["checkpoint"] = checkpoint
     common["lexical"] = _lexical(lexical)
     if label_texts is not None and not given.is_text:
         raise typer.BadParameter("--label-texts is given with matrices; expected rows of text, whose words they share")
@@ -92,6 +102,8 @@ def train(
     else:
         model = _from_rows(given, labels_file, common)
     model.save(output)
+    if checkpoint is not None:
+        remove(checkpoint)
     if report is not None:
         with written(report) as stream:
             stream.write((json.dumps(model.report.to_dict(), indent=1) + "\n").encode())
@@ -159,7 +171,7 @@ def _settings(words: list[str]) -> dict[str, Any]:
         if not equals or not name:
             raise typer.BadParameter(f"--set {word} is not a setting; expected NAME=VALUE, for example --set prune=0.2")
         found[name] = _value(value)
-    for name in ("preset", "seed", "threads", "lexical"):
+    for name in ("preset", "seed", "threads", "lexical", "checkpoint"):
         if name in found:
             raise typer.BadParameter(f"--set has {name}; expected another setting. Give it as --{name} {found[name]}.")
     return found

@@ -45,6 +45,17 @@ class Assembly:
         self.sections |= arrays
         self.sizes.append(size)
 
+    def last(self) -> tuple[Sections, TreeSize]:
+        """The arrays and the size of the tree that was added last."""
+        own = f"tree{len(self.sizes) - 1}/"
+        return {name: array for name, array in self.sections.items() if name.startswith(own)}, self.sizes[-1]
+
+    def restore(self, arrays: Sections, size: TreeSize, features: int, labels: int) -> None:
+        """The next tree, from what `last` gave when it was added to a model like this one."""
+        self.sections |= arrays
+        self.sizes.append(size)
+        self.features, self.labels = features, labels
+
     def parts(self) -> ModelParts:
         """The model of all trees so far."""
         shape = ModelShape(

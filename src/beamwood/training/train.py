@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,32 @@ from beamwood.storage.assemble import Assembly, with_rows_of_label, with_text, w
 from beamwood.storage.build import Sections
 from beamwood.storage.layers import Layer
 from beamwood.storage.strings import string_sections
+from beamwood.training.checkpoint import (
+    Checkpoint,
+    Nowhere,
+    checkpoint_in,
+    hash_of,
+    hash_of_matrix,
+    hash_of_texts,
+)
 from beamwood.training.label_vectors import label_vectors
+from beamwood.training.matched import matcher_for
 from beamwood.training.memory import available_bytes, estimated_bytes, refuse_if_too_big
 from beamwood.training.problem import Problem, checked_problem
 from beamwood.training.progress import Progress, Update, progress_for
 from beamwood.training.pruned import Emptied
 from beamwood.training.report import Report, Stopwatch, peak_bytes
 from beamwood.training.settings import Settings, settings_for
+from beamwood.training.stages import (
+    keep_layer,
+    keep_shape,
+    keep_text,
+    keep_tree,
+    kept_layers,
+    kept_shape,
+    kept_text,
+    restored_tree,
+)
 from beamwood.training.tree import grow
 from beamwood.training.weights import Ints, Match, Skeleton, layer_weights
 
@@ -52,6 +72,7 @@ def train(
     names: Sequence[str] | None = None,
     keys: Sequence[str] | None = None,
     max_memory: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Model:
     """Trains a model that ranks labels for sparse rows.
@@ -71,6 +92,9 @@ def train(
     negatives_matrix: rows x labels that a row must learn to tell from its own, for negatives="user".
     names, keys:      what people read for each label, and the unique string that names it (default: the name).
     max_memory:       bytes that training may take; None: what the machine has free.
+    checkpoint:       a folder where finished stages are kept. The same call goes on with them after a crash or a kill
+                      and gives the same model; with other data or settings it is refused. The folder stays: remove it
+                      when the model is saved.
     """
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
@@ -78,7 +102,11 @@ def train(
     problem = checked_problem(
         X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
     )
-    return _trained(problem, how, Stopwatch(progress_for(progress)), string_sections(names, keys, problem.labels))
+    strings, watch = string_sections(names, keys, problem.labels), Stopwatch(progress_for(progress))
+    with checkpoint_in(checkpoint) as kept:
+        if checkpoint is not None:
+            kept.same(data=hash_of_matrix(problem.X), **how.facts())
+        return _trained(problem, how, watch, strings, kept)
 
 
 def train_text(
@@ -92,6 +120,7 @@ def train_text(
     seed: int = 0,
     threads: int | None = None,
     progress: bool | Progress = True,
+    checkpoint: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Model:
     """Trains a model that ranks labels for texts. It then answers `model.search("some text")`.
@@ -121,13 +150,30 @@ def train_text(
     table = LabelTable.from_labels([*labels, list(described.keys)])
     if names is not None:
         table = table.with_names(names)
-    watch = Stopwatch(progress_for(progress))
-    with watch.stage("text features", len(texts)) as update:
-        fitted = (text or TextFeatures()).fit(_told([*texts, *described.texts], update, 0.0), threads=threads)
-        X = fitted.transform(_told(texts, update, 0.5), threads=threads, learning=True)
-    problem = checked_problem(X, table.matrix(labels), **more)
-    strings = string_sections(None if names is None else table.names, table.keys, problem.labels)
-    return _trained(problem, how, watch, strings, fitted, described.matrix(fitted, table, threads))
+    watch, text = Stopwatch(progress_for(progress)), text or TextFeatures()
+    with checkpoint_in(checkpoint) as kept:
+        if checkpoint is not None:
+            kept.same(data=hash_of_texts([*texts, *described.texts]), text=asdict(text), **how.facts())
+        with watch.stage("text features", len(texts)) as update:
+            fitted, X = kept_text(kept) or _features(texts, described.texts, text, threads, update, kept)
+        problem = checked_problem(X, table.matrix(labels), **more)
+        strings = string_sections(None if names is None else table.names, table.keys, problem.labels)
+        return _trained(problem, how, watch, strings, kept, fitted, described.matrix(fitted, table, threads))
+
+
+def _features(
+    texts: Sequence[str],
+    described: Sequence[str],
+    text: TextFeatures,
+    threads: int | None,
+    update: Update,
+    checkpoint: Checkpoint,
+) -> tuple[FittedText, Any]:
+    """Text features of texts and of what describes labels, and the rows that they make of the texts."""
+    fitted = text.fit(_told([*texts, *described], update, 0.0), threads=threads)
+    X = fitted.transform(_told(texts, update, 0.5), threads=threads, learning=True)
+    keep_text(checkpoint, fitted, X)
+    return fitted, X
 
 
 def _told(texts: Sequence[str], update: Update, begin: float) -> Iterator[str]:
@@ -154,7 +200,7 @@ def train_layers(
     problem = checked_problem(X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix)
     chosen = settings if settings is not None else settings_for("fast")
     _check_fit(problem, chosen)
-    matcher = match if match is not None else _matcher(problem, chosen, threads)
+    matcher = match if match is not None else matcher_for(problem, chosen, threads)
     return list(layer_weights(problem, tree, chosen, seed=seed, threads=threads, match=matcher))
 
 
@@ -167,12 +213,17 @@ class _How:
     threads: int
     max_memory: int | None
 
+    def facts(self) -> dict[str, Any]:
+        """What a checkpoint must have been made with, too."""
+        return {"beamwood": __version__, "settings": self.settings.to_dict(), "seed": self.seed}
+
 
 def _trained(
     problem: Problem,
     how: _How,
     watch: Stopwatch,
     strings: Sections,
+    checkpoint: Checkpoint,
     text: FittedText | None = None,
     label_texts: Any = None,
 ) -> Model:
@@ -182,12 +233,14 @@ def _trained(
     """
     settings = how.settings
     _check_fit(problem, settings)
+    if not isinstance(checkpoint, Nowhere):
+        checkpoint.same(labels=_hash_of_labels(problem, strings))
     needed = estimated_bytes(problem, settings, how.threads)
     refuse_if_too_big(needed, available_bytes() if how.max_memory is None else how.max_memory, settings)
     _warn_of_labels_without_rows(problem, label_texts)
     scaled = problem.with_unit_rows() if settings.unit_rows else problem
     parts = with_rows_of_label(
-        _trees(scaled, how, watch, scaled is not problem, strings).parts(), problem.rows_of_label
+        _trees(scaled, how, watch, scaled is not problem, strings, checkpoint).parts(), problem.rows_of_label
     )
     member = _words(scaled, how, watch, label_texts)
     if member is not None:
@@ -198,16 +251,24 @@ def _trained(
     return Model(parts, report=_report(problem, how, watch, nonzeros, needed, None if member is None else member.told))
 
 
-def _trees(problem: Problem, how: _How, watch: Stopwatch, unit_rows: bool, strings: Sections) -> Assembly:
+def _trees(
+    problem: Problem, how: _How, watch: Stopwatch, unit_rows: bool, strings: Sections, checkpoint: Checkpoint
+) -> Assembly:
     """The trees of a problem whose rows are as they will be searched with, put together one after the other."""
     settings = how.settings
     assembly = Assembly(Activation.parse(settings.activation), unit_rows, settings.to_dict(), sections=dict(strings))
     emptied = Emptied(settings.prune if problem.X.nnz else 0.0)
-    for tree, (shape, tree_seed) in enumerate(_grown(problem, settings, how.seed, how.threads, watch)):
-        layers = _tree_layers(problem, shape, settings, seed=tree_seed, threads=how.threads, watch=watch, tree=tree)
+    for tree, (shape, tree_seed) in enumerate(_grown(problem, settings, how.seed, how.threads, watch, checkpoint)):
+        if restored_tree(checkpoint, assembly, emptied):
+            continue
+        layers = _tree_layers(
+            problem, shape, settings, seed=tree_seed, threads=how.threads, watch=watch, tree=tree, checkpoint=checkpoint
+        )
+        before = len(emptied.found)
         emptied.look(tree, layers)
         with watch.stage(_of("model", tree, settings.trees), problem.rows):
             assembly.add(layers)
+            keep_tree(checkpoint, assembly, emptied.found[before:])
     emptied.say()
     return assembly
 
@@ -227,10 +288,16 @@ def _words(problem: Problem, how: _How, watch: Stopwatch, label_texts: Any) -> M
     quiet = Stopwatch(progress_for(False))
 
     def trees_of(smaller: Problem) -> Model:
-        return Model(_trees(smaller, replace(how, settings=small), quiet, False, {}).parts())
+        return Model(_trees(smaller, replace(how, settings=small), quiet, False, {}, Nowhere()).parts())
 
     with watch.stage("words of labels", problem.rows):
         return lexical_member(problem, settings.lexical, label_texts, trees_of, how.seed, how.threads)
+
+
+def _hash_of_labels(problem: Problem, strings: Sections) -> str:
+    """What a checkpoint knows labels, weights and negatives by, and what labels are called."""
+    matrices = (problem.Y, problem.negatives, problem.label_features)
+    return hash_of([hash_of_matrix(each) for each in matrices], problem.row_weights, *strings.values())
 
 
 def _report(
@@ -260,9 +327,13 @@ def _report(
 
 
 def _grown(
-    problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch
+    problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch, checkpoint: Checkpoint
 ) -> list[tuple[Skeleton, int]]:
     """The shapes of all trees, each with the seed that it and its weights are made from."""
+    seeds = [seed + tree * _NEXT_TREE for tree in range(settings.trees)]
+    kept = [kept_shape(checkpoint, tree) for tree in range(settings.trees)]
+    if all(shape is not None for shape in kept):
+        return [(shape, tree_seed) for shape, tree_seed in zip(kept, seeds, strict=True) if shape is not None]
     with watch.stage("label vectors", problem.rows):
         vectors = label_vectors(
             problem.X,
@@ -273,10 +344,12 @@ def _grown(
         )
     kind, parents = (settings.tree, None) if isinstance(settings.tree, str) else ("given", settings.tree)
     grown: list[tuple[Skeleton, int]] = []
-    for tree in range(settings.trees):
-        tree_seed = seed + tree * _NEXT_TREE
+    for tree, (shape, tree_seed) in enumerate(zip(kept, seeds, strict=True)):
+        if shape is not None:
+            grown.append((shape, tree_seed))
+            continue
         with watch.stage(_of("tree", tree, settings.trees), problem.labels):
-            shape = grow(
+            fresh = grow(
                 vectors,
                 kind=kind,
                 parents=parents,
@@ -287,7 +360,8 @@ def _grown(
                 threads=threads,
                 frequency=problem.rows_of_label,
             )
-        grown.append((shape, tree_seed))
+            keep_shape(checkpoint, tree, fresh)
+        grown.append((fresh, tree_seed))
     return grown
 
 
@@ -300,9 +374,11 @@ def _tree_layers(
     threads: int,
     watch: Stopwatch,
     tree: int,
+    checkpoint: Checkpoint,
 ) -> list[Layer]:
     """The layers of one tree, each a stage of its own."""
     layers: list[Layer] = []
+    done = kept_layers(checkpoint, tree, shape)
     updates: list[Update] = []
     learned = layer_weights(
         problem,
@@ -310,49 +386,18 @@ def _tree_layers(
         settings,
         seed=seed,
         threads=threads,
-        match=_matcher(problem, settings, threads),
+        match=matcher_for(problem, settings, threads),
         watch=lambda depth: updates[depth],
+        done=done,
     )
     for depth in range(len(shape)):
         name = f"{_of('weights', tree, settings.trees)}, layer {depth + 1}/{len(shape)}"
         with watch.stage(name, problem.rows) as update:
             updates.append(update)
             layers.append(next(learned))
+            if depth >= len(done):
+                keep_layer(checkpoint, tree, depth, layers[-1])
     return layers
-
-
-def _matcher(problem: Problem, settings: Settings, threads: int) -> Match | None:
-    """Beam search with the layers so far, for matcher-aware negatives."""
-    if "man" not in settings.negatives:
-        return None
-
-    def match(trained: Sequence[Layer]) -> Ints:
-        last = len(trained[-1].parent)
-        layers = [*_leaves_numbered_from(last, trained[:-1]), _bare(trained[-1], np.arange(last))]
-        model = Model.from_layers(layers, activation=settings.activation)
-        k = min(2 * settings.beam, last)
-        found, _ = model.topk(problem.X, k=k, beam=settings.beam, threads=threads)
-        found = np.where(found < last, found, -1)
-        return np.take_along_axis(found, np.argsort(found < 0, axis=1, kind="stable"), axis=1)[:, : settings.beam]
-
-    return match
-
-
-def _bare(layer: Layer, label: Ints) -> Layer:
-    return Layer(layer.weights, layer.parent, layer.bias, label)
-
-
-def _leaves_numbered_from(first: int, layers: Sequence[Layer]) -> list[Layer]:
-    """Leaves above the last layer get the numbers behind its nodes, without a gap, so that answers tell them apart."""
-    numbered: list[Layer] = []
-    for layer in layers:
-        if layer.label is None:
-            numbered.append(layer)
-            continue
-        leaf = np.asarray(layer.label) >= 0
-        numbered.append(_bare(layer, np.where(leaf, first + np.cumsum(leaf) - 1, -1)))
-        first += int(leaf.sum())
-    return numbered
 
 
 def _of(stage: str, tree: int, trees: int) -> str:

@@ -34,12 +34,21 @@ def layer_weights(
     threads: int,
     match: Match | None = None,
     watch: Callable[[int], Watch] | None = None,
+    done: Sequence[Layer] = (),
 ) -> Iterator[Layer]:
-    """Learns layer after layer from the top; `match` finds matcher-aware negatives, `watch` looks on."""
+    """Learns layer after layer from the top; `match` finds matcher-aware negatives, `watch` looks on.
+
+    done: the first layers, where an earlier run has learned them.
+    """
     reaching = Columns.whole(problem.rows)
     trained: list[Layer] = []
     for depth, ((parent, label), ancestor) in enumerate(zip(shape, ancestors(shape, problem.labels), strict=True)):
         positives = Columns.below(problem.Y, ancestor, len(parent))
+        if depth < len(done):
+            trained.append(done[depth])
+            yield trained[-1]
+            reaching = _reaching(problem, positives, ancestor, len(parent), settings)
+            continue
         if depth and settings.negatives in ("man", "tfn+man"):
             if match is None:
                 raise SettingsError(
@@ -59,9 +68,14 @@ def layer_weights(
         )
         trained.append(Layer(weights, parent, bias, label))
         yield trained[-1]
-        reaching = positives
-        if problem.negatives is not None and settings.negatives == "user":
-            reaching = positives | Columns.below(problem.negatives, ancestor, len(parent))
+        reaching = _reaching(problem, positives, ancestor, len(parent), settings)
+
+
+def _reaching(problem: Problem, positives: Columns, ancestor: Ints, nodes: int, settings: Settings) -> Columns:
+    """The rows that the children of each node learn from."""
+    if problem.negatives is not None and settings.negatives == "user":
+        return positives | Columns.below(problem.negatives, ancestor, nodes)
+    return positives
 
 
 def cost_of_mistakes(problem: Problem, settings: Settings) -> float:
