@@ -3,7 +3,7 @@
 
 #include <nanobind/stl/vector.h>
 
-#include "beamwood/engine/sinks.hpp"
+#include "beamwood/sink/sinks.hpp"
 #include "beamwood/index/build_postings.hpp"
 #include "rows.hpp"
 

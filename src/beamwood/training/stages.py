@@ -13,7 +13,7 @@ from beamwood.storage.build import TreeSize
 from beamwood.storage.layers import Layer
 from beamwood.training.checkpoint import Array, Checkpoint
 from beamwood.training.pruned import Emptied
-from beamwood.training.weights import Ints, Shape
+from beamwood.training.weights import Ints, Skeleton
 
 
 def kept_text(checkpoint: Checkpoint) -> tuple[FittedText, Any] | None:
@@ -34,7 +34,7 @@ def keep_text(checkpoint: Checkpoint, fitted: FittedText, X: Any) -> None:
     checkpoint.put("text", arrays, {"settings": fitted.settings(), "shape": list(X.shape)})
 
 
-def kept_shape(checkpoint: Checkpoint, tree: int) -> Shape | None:
+def kept_shape(checkpoint: Checkpoint, tree: int) -> Skeleton | None:
     """The shape of a tree."""
     found = checkpoint.get(f"shape-{tree}")
     if found is None:
@@ -43,7 +43,7 @@ def kept_shape(checkpoint: Checkpoint, tree: int) -> Shape | None:
     return [(arrays[f"{i}/parent"], arrays[f"{i}/label"] if labelled else None) for i, labelled in enumerate(layers)]
 
 
-def keep_shape(checkpoint: Checkpoint, tree: int, shape: Shape) -> None:
+def keep_shape(checkpoint: Checkpoint, tree: int, shape: Skeleton) -> None:
     """Keeps the shape of a tree."""
     arrays: dict[str, Array] = {}
     for i, (parent, label) in enumerate(shape):
@@ -53,7 +53,7 @@ def keep_shape(checkpoint: Checkpoint, tree: int, shape: Shape) -> None:
     checkpoint.put(f"shape-{tree}", arrays, [label is not None for _, label in shape])
 
 
-def kept_layers(checkpoint: Checkpoint, tree: int, shape: Shape) -> list[Layer]:
+def kept_layers(checkpoint: Checkpoint, tree: int, shape: Skeleton) -> list[Layer]:
     """The first layers of a tree, as many as are there."""
     layers: list[Layer] = []
     for depth, (parent, label) in enumerate(shape):

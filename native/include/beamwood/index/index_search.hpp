@@ -20,7 +20,7 @@
 
 #include "beamwood/engine/csr.hpp"
 #include "beamwood/engine/filter.hpp"
-#include "beamwood/engine/topk.hpp"
+#include "beamwood/sink/topk.hpp"
 #include "beamwood/index/postings.hpp"
 #include "beamwood/open/work.hpp"
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "beamwood/engine/sinks.hpp"
+#include "beamwood/sink/sinks.hpp"
 #include "beamwood/index/index_search.hpp"
 #include "beamwood/members/head.hpp"
 
