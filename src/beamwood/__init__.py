@@ -16,6 +16,7 @@ from beamwood.inputs.text_block import TextBlock
 from beamwood.lexical.index import index, index_text
 from beamwood.life.calibration import Calibration
 from beamwood.life.cut import Cut
+from beamwood.life.diff import AnswerChanges, ChangedQuery, Difference, diff
 from beamwood.metrics import Metrics, evaluate
 from beamwood.model import Model, load
 from beamwood.storage import stream
@@ -28,13 +29,16 @@ from beamwood.training.train import train, train_text
 
 __all__ = [
     "Activation",
+    "AnswerChanges",
     "BeamwoodError",
     "BeamwoodWarning",
     "Calibration",
+    "ChangedQuery",
     "Client",
     "Compression",
     "Cut",
     "DataError",
+    "Difference",
     "Explanation",
     "Filter",
     "FittedText",
@@ -57,6 +61,7 @@ __all__ = [
     "TextFeatures",
     "__version__",
     "datasets",
+    "diff",
     "evaluate",
     "index",
     "index_text",

@@ -33,3 +33,10 @@ def warn(message: str) -> None:
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "beamwood":
         depth, frame = depth + 1, frame.f_back
     warnings.warn(message, BeamwoodWarning, stacklevel=depth)
+
+
+def one_line(text: str) -> str:
+    """Text without line ends and control characters, which could play tricks with a terminal."""
+    return "".join(
+        c if c.isprintable() else " " if c in "\n\r\t" else c.encode("unicode_escape").decode() for c in text
+    )

@@ -159,6 +159,13 @@ def queries_room(folder: Path) -> Room:
             (anything(), lambda v: text().filter(deny=v)),
             (odd(damaged.sparse(LABELS)), lambda v: text().filter(allow=v)),
         ],
+        "diff": [
+            (odd(X), lambda v: bw.diff(model(), model(), v)),
+            (odd(damaged.texts()), lambda v: bw.diff(text(), text(), v)),
+            (odd(damaged.label_keys()), lambda v: bw.diff(text(), text(), TEXTS, v)),
+            (odd(files(folder)), lambda v: bw.diff(v, text())),
+            (anything(), lambda v: bw.diff(text(), text(), TEXTS, most=v)),
+        ],
         "Model.key": [(anything(), lambda v: text().key(v))],
         "Model.name": [(anything(), lambda v: text().name(v))],
         "Model.label_of": [(anything(), lambda v: text().label_of(v)), (anything(), lambda v: model().label_of(v))],
@@ -183,6 +190,7 @@ def training_room(folder: Path) -> Room:
             (Y, lambda v: trained(negatives="user", negatives_matrix=v)),
             (optional(Z), lambda v: trained(Y=np.eye(ROWS), label_features=v)),
             *((anything(), lambda v, n=n: trained(**{n: v})) for n in ("row_weights", "names", "keys", "lexical")),
+            (odd(files(folder)), lambda v: trained(checkpoint=v)),
         ],
         "train_text": [
             (damaged.texts(), told),

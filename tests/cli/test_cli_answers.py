@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from support.commands import ROWS, fails, good, run
 
 import beamwood as bw
-from beamwood.cli.support.output import bytes_in_words, one_line
+from beamwood.cli.support.output import bytes_in_words
+from beamwood.errors import one_line
 
 
 def test_predict_writes_json_lines_as_the_library_answers(shop: Path) -> None:

@@ -23,6 +23,8 @@ OTHER = {  # a value that is not the default, as written on the command line and
     "host": ("localhost", "localhost"),
     "log": ("errors", "errors"),
     "uri_prefix": ("x:", "x:"),
+    "reload_guard": ("0.25", 0.25),
+    "reload_guard_queries": ("q.txt", "q.txt"),
 }
 
 

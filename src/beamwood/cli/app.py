@@ -21,6 +21,7 @@ from beamwood.cli.bench import bench
 from beamwood.cli.calibrate import calibrate
 from beamwood.cli.compress import compress
 from beamwood.cli.convert import convert
+from beamwood.cli.diff import diff
 from beamwood.cli.evaluate import evaluate
 from beamwood.cli.explain import explain
 from beamwood.cli.index import index
@@ -29,9 +30,9 @@ from beamwood.cli.predict import predict
 from beamwood.cli.search import search
 from beamwood.cli.serve import serve
 from beamwood.cli.support.options import DEBUG, flag
-from beamwood.cli.support.output import one_line, say
+from beamwood.cli.support.output import say
 from beamwood.cli.train import train
-from beamwood.errors import BeamwoodError
+from beamwood.errors import BeamwoodError, one_line
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
 # What the parser raises knows what to print. Its base class lives in click or, in newer releases, inside typer.
@@ -106,5 +107,6 @@ def _beamwood(
     """
 
 
-for _verb in (train, index, predict, evaluate, search, explain, serve, inspect, calibrate, compress, convert, bench):
+_VERBS = (train, index, predict, evaluate, search, explain, serve, inspect, calibrate, diff, compress, convert, bench)
+for _verb in _VERBS:
     app.command(no_args_is_help=True)(_verb)

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from beamwood.cli.support import options as o
-from beamwood.cli.support.output import bytes_in_words, check_free, one_line, say, show, show_json
-from beamwood.errors import SettingsError
+from beamwood.cli.support.output import bytes_in_words, check_free, say, show, show_json
+from beamwood.errors import SettingsError, one_line
 
 
 def convert(

@@ -9,8 +9,8 @@ from rich.table import Table
 
 from beamwood.batch.score import text_of
 from beamwood.cli.support import options as o
-from beamwood.cli.support.output import one_line, show, show_json
-from beamwood.errors import DataError
+from beamwood.cli.support.output import show, show_json
+from beamwood.errors import DataError, one_line
 
 
 def explain(

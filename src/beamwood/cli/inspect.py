@@ -12,7 +12,8 @@ from rich.table import Table
 
 from beamwood.cli.support import options as o
 from beamwood.cli.support.given import Given
-from beamwood.cli.support.output import bytes_in_words, one_line, show, show_json
+from beamwood.cli.support.output import bytes_in_words, show, show_json
+from beamwood.errors import one_line
 from beamwood.lexical.label_texts import in_words
 
 _EDGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)  # of |weight|

@@ -13,7 +13,8 @@ from rich.table import Table
 from beamwood.batch.score import text_of
 from beamwood.cli.support import options as o
 from beamwood.cli.support.allowed import filter_of
-from beamwood.cli.support.output import one_line, show, show_json
+from beamwood.cli.support.output import show, show_json
+from beamwood.errors import one_line
 
 _PROMPT = "search> "
 

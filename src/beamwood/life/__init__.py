@@ -1,1 +1,1 @@
-"""life — what happens to a model after training: probabilities, cuts."""
+"""life — what happens to a model after training: probabilities, cuts, how two models differ."""

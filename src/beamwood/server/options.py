@@ -47,6 +47,13 @@ class ServeOptions:
     warm: str = _option(
         "Before it says that it is ready: questions, file (also reads the whole file) or off.", MODELS, "questions",
     )  # fmt: skip
+    reload_guard: float | None = _option(
+        "Refuse to reload a model whose first answer differs for more than this share of queries, e.g. 0.2.", MODELS,
+    )  # fmt: skip
+    reload_guard_queries: str | None = _option(
+        "The queries of --reload-guard: a text per line (.txt), or JSONL, CSV or Parquet with a column `text`; the "
+        "names of labels if not given.", MODELS, metavar="FILE",
+    )  # fmt: skip
     host: str = _option("The address to listen at.", WHERE, "127.0.0.1")
     port: int = _option("The port; 0 takes a free one.", WHERE, 8000)
     workers: int = _option(
@@ -109,6 +116,8 @@ class ServeOptions:
                 f"--k is {self.k} and --beam is {self.beam}; expected at most --max-k ({self.max_k}) and --max-beam "
                 f"({self.max_beam}). Raise the limits or lower the usual values."
             )
+        if self.reload_guard is not None:
+            self._check_range("reload_guard", self.reload_guard, 0.0, 1.0)
         self._check_choice("log", self.log, ("requests", "errors", "off"))
         self._check_choice("warm", self.warm, ("questions", "file", "off"))
         if not self.is_loopback and self.token is None and not self.open_to_all:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from beamwood.cli.support.output import one_line, say
+from beamwood.cli.support.output import say
+from beamwood.errors import one_line
 from beamwood.inputs.sources import text_lines
 
 _SHOWN = 3  # unknown keys that a note names

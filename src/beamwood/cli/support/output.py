@@ -39,13 +39,6 @@ def show_json(value: Any) -> None:
     print(json.dumps(value), flush=True)
 
 
-def one_line(text: str) -> str:
-    """Text without line ends and control characters, which could play tricks with a terminal."""
-    return "".join(
-        c if c.isprintable() else " " if c in "\n\r\t" else c.encode("unicode_escape").decode() for c in text
-    )
-
-
 def check_free(path: str | Path | None, force: bool, stream: bool = True) -> None:
     """Refuses to replace a file unless told to; asked before the work, not after it.
 

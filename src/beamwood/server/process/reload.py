@@ -69,7 +69,8 @@ class Reloads:
             self._refuse(workers, error.name, str(error))
             return
         self._verdict = memory_file("beamwood-verdict", None)
-        self._verifier = start("verify", self._candidate, self._settings, self._verdict, nice=_NICE)
+        held = (self._settings, self._verdict, *self.files.numbers)
+        self._verifier = start("verify", self._candidate, *held, nice=_NICE)
 
     def _verified(self, workers: Sequence[Taker]) -> None:
         assert self._candidate is not None
