@@ -175,7 +175,7 @@ def test_the_command_line_says_the_same(tmp_path: Path) -> None:
 def test_a_guarded_server_refuses_a_model_that_answers_otherwise(tmp_path: Path) -> None:
     for needed in ("uvicorn", "uvloop", "httptools", "orjson"):
         pytest.importorskip(needed)
-    from support.serving import BEARER, TOKEN, Running
+    from support.serving import BEARER, TOKEN, Running, wait_for
 
     (tmp_path / "token").write_text(TOKEN)
     (tmp_path / "queries.txt").write_text("leather boots\nwool socks\n")
@@ -187,8 +187,7 @@ def test_a_guarded_server_refuses_a_model_that_answers_otherwise(tmp_path: Path)
         trained(renamed(renamed(ROWS, "boots", "shoes"), "wool", "fleece")).save(path)
         server.json("POST", "/v1/admin/reload", status=409, **BEARER)
         assert server.json("POST", "/v1/search", {"text": "boots"}, **BEARER)["version"] == served
-        refused = next(line for line in server.lines() if line["event"] == "model refused")
-        assert "--reload-guard" in refused["message"]
+        wait_for(lambda: any("--reload-guard" in line.get("message", "") for line in server.lines()))
         trained(C=2.0).save(path)
         server.json("POST", "/v1/admin/reload", **BEARER)
         assert server.json("POST", "/v1/search", {"text": "boots"}, **BEARER)["version"] == bw.load(path).version
