@@ -143,3 +143,30 @@ def test_bad_settings_are_refused() -> None:
         evaluate(P, Y, propensity_a=float("nan"), train_labels=Y)
     with pytest.raises(DataError, match="train_labels has 3"):
         evaluate(P, Y, train_labels=Y[:, :3])
+
+
+def test_standard_errors_are_those_of_the_mean_over_rows() -> None:
+    rng = np.random.default_rng(0)
+    truth = sp.csr_matrix((rng.random((50, 8)) < 0.3).astype(float))
+    scores = sp.csr_matrix(rng.random((50, 8)))
+    got = evaluate(scores, truth, at=(1, 3))
+    hits = [[truth[row, label] > 0 for label in np.argsort(-scores[row].toarray()[0])] for row in range(50)]
+    first = np.array([row[0] for row in hits], float)
+    assert got.errors["precision"][1] == pytest.approx(first.std(ddof=1) / np.sqrt(50))
+    third = np.array([sum(row[:3]) / 3 for row in hits])
+    assert got.errors["precision"][3] == pytest.approx(third.std(ddof=1) / np.sqrt(50))
+    assert "standard errors at 1: precision" in str(got)
+    assert evaluate(P[:1], Y[:1]).errors["recall"][1] == 0
+
+
+def test_recall_of_frequent_and_rare_labels_apart() -> None:
+    truth = sp.csr_matrix(np.array([[1, 0, 1, 0, 1], [0, 1, 0, 1, 0]]))
+    scores = sp.csr_matrix(np.array([[0.9, 0.1, 0.2, 0.0, 0.3], [0.9, 0.8, 0.1, 0.2, 0.0]]))
+    got = evaluate(scores, truth, at=(1, 3), rows_of_label=[30, 15, 15, 15])  # nothing is known of label 4: it is rare
+    assert {name: group.labels for name, group in got.by_rows.items()} == {"head": 1, "middle": 2, "tail": 2}
+    assert got.by_rows["head"].recall == {1: 1.0, 3: 1.0}
+    assert got.by_rows["middle"].recall == {1: 0.0, 3: 1.0}
+    assert got.by_rows["tail"].recall == {1: 0.0, 3: 1.0}
+    assert "head 1, middle 2, tail 2 labels" in str(got)
+    with pytest.raises(DataError, match="rows_of_label has shape"):
+        evaluate(scores, truth, rows_of_label=[1.5])

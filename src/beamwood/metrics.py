@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,14 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Group:
+    """Recall at each k of some labels: of all their true places, those among the first k."""
+
+    labels: int
+    recall: dict[int, float]
+
+
+@dataclass(frozen=True)
 class Metrics:
     """Each measure at each k, from 0 to 1. `str()` gives a table in percent.
 
@@ -31,6 +39,10 @@ class Metrics:
                divided by the mean of the best ranking, as the Extreme Classification Repository does.
                Empty without train_labels.
     coverage:  the share of the labels in Y that some row has rightly among its first k.
+    errors:    the standard errors of precision, recall and ndcg: the rows are a sample.
+    by_rows:   recall of labels that are frequent, of middling frequency and rare in training (head, middle, tail), each
+               a third of all that rows and labels have in common there; and how many labels each group has. Empty
+               without rows_of_label.
     depth:     the most labels that P ranks for a row. At a greater k the labels that P does not rank count as missed;
                the table marks these columns.
     """
@@ -43,6 +55,8 @@ class Metrics:
     ndcg: dict[int, float]
     psp: dict[int, float]
     coverage: dict[int, float]
+    errors: dict[str, dict[int, float]] = field(default_factory=dict)
+    by_rows: dict[str, Group] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, float]:
         """Return one flat mapping, e.g. {"precision@1": 0.5, …}: for a log or a JSON file."""
@@ -55,7 +69,14 @@ class Metrics:
             values = getattr(self, name)
             if values:
                 lines.append(f"{name:<10}" + "".join(f"{100 * values[k]:8.2f}" for k in self.at))
-        lines.append(f"percent, over {self.rows:,} rows")
+        for name, group in self.by_rows.items():
+            lines.append(f"{f'  {name}':<10}" + "".join(f"{100 * group.recall[k]:8.2f}" for k in self.at))
+        if self.by_rows:
+            groups = ", ".join(f"{name} {group.labels:,}" for name, group in self.by_rows.items())
+            lines.append(f"recall of labels by their rows in training: {groups} labels")
+        first = self.at[0]
+        off = {name: f"{name} {100 * found[first]:.2f}" for name, found in self.errors.items()}
+        lines.append(f"percent, over {self.rows:,} rows; standard errors at {first}: {', '.join(off.values())}")
         if beyond:
             lines.append(
                 f"* not measured: at most {self.depth} labels are ranked per row, and what follows counts as missed"
@@ -63,7 +84,8 @@ class Metrics:
         return "\n".join(lines)
 
 
-_MEASURES = tuple(f.name for f in fields(Metrics) if f.name not in {"rows", "depth", "at"})
+_MEASURES = tuple(f.name for f in fields(Metrics) if f.name not in {"rows", "depth", "at", "errors", "by_rows"})
+_GROUPS = ("head", "middle", "tail")
 
 
 def evaluate(
@@ -74,6 +96,7 @@ def evaluate(
     propensity_a: float = 0.55,
     propensity_b: float = 1.5,
     train_labels: LabelsLike | None = None,
+    rows_of_label: npt.ArrayLike | None = None,
 ) -> Metrics:
     """Compare a ranking with the truth.
 
@@ -82,8 +105,10 @@ def evaluate(
                   arrays as `Model.topk` returns them, ranked the same way; label -1 is padding.
     Y:            rows x labels; a value > 0 marks a relevant label. Or a list of label ids per row.
     train_labels: the Y of training, from which the propensities of `psp` are counted.
+    rows_of_label: how many training rows had each label (as `Model.rows_of_label`): recall of frequent and rare labels
+                  is then told apart. Labels beyond its end count as rare.
     """
-    depths = _checked_at(at)
+    depths = checked_ranks(at)
     labels, candidates = _candidates(P)
     truth = label_matrix(Y, "Y", labels=labels)
     _check_candidates(P, candidates, truth.shape)
@@ -101,16 +126,48 @@ def evaluate(
     found = np.cumsum(gain * discount, axis=1)
     seen = max(1, len(np.unique(truth.indices)))
     everything = candidates.width >= truth.shape[1] or not candidates.rows
+    rowwise = {
+        "precision": {k: hit[:, :k].sum(axis=1) / k for k in depths},
+        "recall": {k: hit[:, :k].sum(axis=1) / np.maximum(relevant, 1) for k in depths},
+        "ndcg": {k: _ratio(found[:, min(k, kept) - 1], best[:, min(k, kept) - 1]) for k in depths},
+    }
+    means = {name: {k: _mean(values) for k, values in at_k.items()} for name, at_k in rowwise.items()}
     return Metrics(
         rows=int(truth.shape[0]),
         depth=depths[-1] if everything else min(candidates.width, depths[-1]),
         at=depths,
-        precision={k: _mean(hit[:, :k].sum(axis=1) / k) for k in depths},
-        recall={k: _mean(hit[:, :k].sum(axis=1) / np.maximum(relevant, 1)) for k in depths},
-        ndcg={k: _mean(_ratio(found[:, min(k, kept) - 1], best[:, min(k, kept) - 1])) for k in depths},
+        precision=means["precision"],
+        recall=means["recall"],
+        ndcg=means["ndcg"],
         psp=psp,
         coverage={k: len(np.unique(ranked[:, :k][hit[:, :k]])) / seen for k in depths},
+        errors={name: {k: _error(values) for k, values in at_k.items()} for name, at_k in rowwise.items()},
+        by_rows={} if rows_of_label is None else _by_rows(rows_of_label, ranked, hit, truth, depths),
     )
+
+
+def _by_rows(counts: Any, ranked: Ints, hit: Any, truth: Any, at: tuple[int, ...]) -> dict[str, Group]:
+    """Recall of frequent, middling and rare labels."""
+    rows = np.zeros(truth.shape[1], np.int64)
+    given = dense_array(counts, "rows_of_label")
+    if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) > len(rows) or given.min(initial=0) < 0:
+        raise DataError(
+            f"rows_of_label has shape {given.shape} and dtype {given.dtype}; expected at most {len(rows):,} whole "
+            "numbers from 0 on, one per label. Give model.rows_of_label."
+        )
+    rows[: len(given)] = given
+    order = np.argsort(-rows, kind="stable")
+    before = np.cumsum(rows[order]) - rows[order]  # rows of all labels that are more frequent
+    group = np.empty(len(rows), np.int64)
+    group[order] = np.minimum(2, 3 * before // max(1, int(rows.sum())))
+    group[rows == 0] = 2
+    true = np.bincount(group[truth.indices], minlength=3)
+    found = {k: np.bincount(group[ranked[:, :k][hit[:, :k]]], minlength=3) for k in at}
+    sizes = np.bincount(group, minlength=3)
+    return {
+        name: Group(int(sizes[i]), {k: float(found[k][i] / max(1, true[i])) for k in at})
+        for i, name in enumerate(_GROUPS)
+    }
 
 
 class _Candidates(NamedTuple):
@@ -234,13 +291,19 @@ def _inverse_propensity(train_labels: Any, labels: int, a: float, b: float) -> F
     return inverse
 
 
-def _checked_at(at: Sequence[int]) -> tuple[int, ...]:
+def checked_ranks(at: Sequence[int]) -> tuple[int, ...]:
+    """Ranks to measure at, rising, each once."""
     found = list(at) if isinstance(at, (list, tuple, set, frozenset, range, np.ndarray)) and len(at) < 2**16 else []
     return tuple(sorted({positive(k, "at") for k in found} or {positive(at, "at")}))
 
 
 def _ratio(part: Any, whole: Any) -> Any:
     return np.divide(part, whole, out=np.zeros_like(np.asarray(part, dtype=np.float64)), where=np.asarray(whole) > 0)
+
+
+def _error(values: Floats) -> float:
+    """The standard error of the mean."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def _mean(values: Floats) -> float:

@@ -22,7 +22,8 @@ from beamwood.inputs.text import FittedText
 from beamwood.lexical.explained import listed_by_words
 from beamwood.life import fit as life
 from beamwood.life.calibration import Calibration
-from beamwood.metrics import evaluate
+from beamwood.life.truth import rows_and_all_truth
+from beamwood.metrics import Metrics, checked_ranks, evaluate
 from beamwood.ranker import Ranker
 from beamwood.storage import assemble, pickling, store
 from beamwood.storage.activations import Activation
@@ -192,6 +193,20 @@ class Model(Ranker):
         """
         parts = life.with_cut(self, self._parts, X, Y, for_, per, positive(k, "k"), workers(threads))
         return self._changed(parts, self._report)
+
+    def evaluate(
+        self, X: Any, Y: Any, at: Sequence[int] = (1, 3, 5, 10), *, beam: int = 10, threads: int | None = None
+    ) -> Metrics:
+        """How well it ranks: precision, recall, nDCG with standard errors, recall of frequent and of rare labels.
+
+        X, Y: matrices, or texts and lists of label keys, of rows that it was not trained on. Labels that the model does
+        not have count as missed. What is measured is said in `Metrics`.
+        """
+        rows, truth = rows_and_all_truth(self, X, Y)
+        k = min(checked_ranks(at)[-1], self.n_labels)
+        answers = self.topk(rows, k=k, beam=positive(beam, "beam"), threads=workers(threads))
+        answers[0][np.diff(rows.indptr) == 0] = -1
+        return evaluate(answers, truth, at, rows_of_label=self.rows_of_label)
 
     def explain(
         self, query: str | MatrixLike, label: str | int, *, beam: int | None = None, words: int = 10

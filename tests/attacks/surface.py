@@ -246,7 +246,14 @@ def measures_room(folder: Path) -> Room:
             (Z, lambda v: ranked((v, np.zeros((ROWS, 1))))),
             (scores(LABELS), lambda v: ranked((np.zeros((ROWS, LABELS), int), v))),
             (anything(), lambda v: ranked(at=v)),
+            (anything(), lambda v: ranked(rows_of_label=v)),
             ({"odd: a deep rank": lambda: (10**9,)}, lambda v: ranked(at=v)),
+        ],
+        "Model.evaluate": [
+            (X, lambda v: numbers().evaluate(v, plain(LABELS))),
+            (Y, lambda v: numbers().evaluate(plain(FEATURES), v)),
+            (odd(damaged.label_keys()), lambda v: words().evaluate(TEXTS, v)),
+            (anything(), lambda v: numbers().evaluate(plain(FEATURES), plain(LABELS), at=v)),
         ],
         "Model.compress": [
             (Y, lambda v: numbers().compress(measure=(plain(FEATURES), v))),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,10 +56,11 @@ def evaluate(
         truth, answers, unseen = _asked(model, given, k=min(max(ranks), model.n_labels), beam=beam, threads=threads)
     seconds = time.perf_counter() - begun
     known = None if train_labels is None else read_matrix(train_labels)
-    metrics = measure(answers, truth, at=ranks, train_labels=known)
+    metrics = measure(answers, truth, at=ranks, train_labels=known, rows_of_label=model.rows_of_label)
     if json_:
         counts = {"rows": metrics.rows, "skipped": given.skipped, "labels_never_seen": unseen}
-        show_json({**counts, "beam": beam, "seconds": seconds, **metrics.as_dict()})
+        more = {"errors": metrics.errors, "by_rows": {name: asdict(each) for name, each in metrics.by_rows.items()}}
+        show_json({**counts, "beam": beam, "seconds": seconds, **metrics.as_dict(), **more})
         return
     if unseen:
         say(f"note: {unseen:,} labels of these rows were not in the training; they count as missed")

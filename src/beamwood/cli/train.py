@@ -11,6 +11,7 @@ import typer
 from beamwood.cli.support import options as o
 from beamwood.cli.support import words as w
 from beamwood.cli.support.given import Given
+from beamwood.cli.support.held import Held
 from beamwood.cli.support.output import bytes_in_words, check_free, say, show, show_json, written
 from beamwood.errors import SettingsError
 from beamwood.lexical.label_texts import in_words
@@ -71,6 +72,10 @@ def train(
             metavar="DIR",
         ),
     ] = None,
+    valid: Annotated[
+        str | None,
+        typer.Option(help="Hold this share of the rows back, e.g. 5%, and measure the model on them.", metavar="SHARE"),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write how the training went to this file, as JSON.")] = None,
     force: o.Force = False,
     json_: o.Json = False,
@@ -95,22 +100,27 @@ def train(
     common["lexical"] = _lexical(lexical)
     if label_texts is not None and not given.is_text:
         raise typer.BadParameter("--label-texts is given with matrices; expected rows of text, whose words they share")
+    held = Held.of(valid, seed)
     if given.is_text:
         if label_texts is not None:
             common["label_texts"] = _label_texts(label_texts)
-        model = _from_texts(given, labels_file, w.features(options), common)
+        model = _from_texts(given, labels_file, w.features(options), common, held)
     else:
-        model = _from_rows(given, labels_file, common)
+        model = _from_rows(given, labels_file, common, held)
     model.save(output)
     if checkpoint is not None:
         remove(checkpoint)
+    found = held.measure(model, threads)
+    measured = {} if found is None else {"valid": {"rows": found.rows, **found.as_dict()}}
     if report is not None:
         with written(report) as stream:
-            stream.write((json.dumps(model.report.to_dict(), indent=1) + "\n").encode())
-    _finish(model, output, given, json_)
+            stream.write((json.dumps({**model.report.to_dict(), **measured}, indent=1) + "\n").encode())
+    _finish(model, output, given, json_, measured)
+    if found is not None and not json_:
+        show(f"measured on {found.rows:,} rows that were held back:\n{found}")
 
 
-def _from_texts(given: Given, labels_file: Path | None, features: Any, common: dict[str, Any]) -> Any:
+def _from_texts(given: Given, labels_file: Path | None, features: Any, common: dict[str, Any], held: Held) -> Any:
     """Trains on a file of texts; a labels file names the labels that the rows have."""
     import beamwood as bw
     from beamwood.inputs.label_table import LabelTable
@@ -125,7 +135,8 @@ def _from_texts(given: Given, labels_file: Path | None, features: Any, common: d
         named = len(seen & set(table.keys))
         if named < len(seen):
             say(f"note: {labels_file} has names for {named:,} of {len(seen):,} labels; column 1 holds their keys")
-    return bw.train_text(records.texts, records.labels, text=features, **common)
+    texts, labels = held.split(records.texts, records.labels)
+    return bw.train_text(texts, labels, text=features, **common)
 
 
 def _note_separators(seen: set[str]) -> None:
@@ -137,7 +148,7 @@ def _note_separators(seen: set[str]) -> None:
             return
 
 
-def _from_rows(given: Given, labels_file: Path | None, common: dict[str, Any]) -> Any:
+def _from_rows(given: Given, labels_file: Path | None, common: dict[str, Any], held: Held) -> Any:
     """Trains on matrices; line j of a labels file names column j of Y."""
     import beamwood as bw
     from beamwood.inputs.label_table import LabelTable
@@ -146,7 +157,8 @@ def _from_rows(given: Given, labels_file: Path | None, common: dict[str, Any]) -
     if labels_file is not None:
         table = LabelTable.from_file(labels_file)
         common |= {"keys": table.keys, "names": table.names}
-    return bw.train(rows.X, rows.Y, **common)
+    X, Y = held.split(rows.X, rows.Y)
+    return bw.train(X, Y, **common)
 
 
 def _lexical(word: str) -> bool | str:
@@ -186,13 +198,13 @@ def _value(text: str) -> Any:
     return text
 
 
-def _finish(model: Any, output: Path, given: Given, as_json: bool) -> None:
+def _finish(model: Any, output: Path, given: Given, as_json: bool, measured: dict[str, Any]) -> None:
     """Says what was made and what to do with it."""
     size = output.stat().st_size
     report = model.report
     if as_json:
         how = {"output": str(output), "bytes": size, "skipped": given.skipped, "report": report.to_dict()}
-        show_json({"labels": model.n_labels, "features": model.n_features, **how})
+        show_json({"labels": model.n_labels, "features": model.n_features, **how, **measured})
         return
     given.note_skipped()
     show(

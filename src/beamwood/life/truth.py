@@ -43,6 +43,23 @@ def rows_and_truth(model: Known, X: Any, Y: Any, least: int = 1) -> tuple[Any, A
     return rows, truth
 
 
+def rows_and_all_truth(model: Known, X: Any, Y: Any) -> tuple[Any, Any]:
+    """The same, but labels that the model lacks have columns of their own behind those of the model, to be missed."""
+    if not _has_keys(Y):
+        return rows_and_truth(model, X, Y)
+    rows, keys = _rows(model, X), as_label_keys(Y)
+    if len(keys) != rows.shape[0]:
+        raise DataError(f"Y has {len(keys):,} rows and X {rows.shape[0]:,}; expected as many of each.")
+    new: dict[str, int] = {}
+    starts, ids = [0], []
+    for row in keys:
+        found = {key: model.label_of(key) for key in row}
+        ids += sorted(new.setdefault(k, model.n_labels + len(new)) if i is None else i for k, i in found.items())
+        starts.append(len(ids))
+    shape = (len(keys), model.n_labels + len(new))
+    return rows, sp.csr_array((np.ones(len(ids), np.float32), np.array(ids, np.int64), starts), shape=shape)
+
+
 def _rows(model: Known, X: Any) -> Any:
     if not isinstance(X, (list, tuple)) or not all(isinstance(text, str) for text in X) or not X:
         return as_csr(X, model.n_features, "X")
