@@ -17,7 +17,8 @@ ROWS = [
     {"text": "waterproof hiking boots", "labels": ["boots"]},
     {"text": "leather boots for winter", "labels": ["boots"]},
 ]
-VERBS = ("train", "predict", "evaluate", "search", "explain", "inspect", "bench", "serve", "convert", "diff", "calibrate", "index")
+VERBS = ("train", "predict", "evaluate", "search", "explain", "inspect", "bench", "serve", "convert")
+VERBS += ("calibrate", "diff", "index")
 
 
 def run(*words: object, stdin: str | bytes | None = None) -> Any:

@@ -13,7 +13,6 @@ from beamwood.cli.support import words as w
 from beamwood.cli.support.given import Given
 from beamwood.cli.support.held import Held
 from beamwood.cli.support.output import bytes_in_words, check_free, say, show, show_json, written
-from beamwood.errors import SettingsError
 from beamwood.lexical.label_texts import in_words
 from beamwood.training.checkpoint import remove
 from beamwood.training.progress import progress_for

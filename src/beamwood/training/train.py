@@ -51,7 +51,7 @@ from beamwood.training.stages import (
     restored_tree,
 )
 from beamwood.training.tree import grow
-from beamwood.training.weights import Ints, Match, Skeleton, layer_weights
+from beamwood.training.weights import Match, Skeleton, layer_weights
 
 _ROWS_AND_LABELS = ("row_weights", "label_features", "negatives_matrix")  # what train takes beside X, Y and settings
 _TOLD = 4096  # texts between two words of progress
