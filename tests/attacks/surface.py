@@ -24,18 +24,17 @@ from support import damaged
 from support.damaged import ROWS, plain
 
 import beamwood as bw
+from attacks.values import FEATURES, LABELS, Values, anything, files, labels, matrices, odd, one_text, optional, scores
 from beamwood import interop
 from beamwood.inputs import data
 from beamwood.sklearn import XMRClassifier
 
-FEATURES, LABELS = 8, 4
 SPARE_MEMORY = 768 << 20  # beyond what the child has when it starts
 LONGEST_CALL = 60  # seconds; no call here takes one
 _NO_TARGETS = ("None", "an object", "a name with a zero byte", "a name of 300 letters", "a folder", "below a file")
 TEXTS = ["red wool socks", "blue cotton hat", "red wool hat", "green socks", "blue wool", "cotton socks"]
 KEYS = [["socks", "wool"], ["hat"], ["hat", "wool"], ["socks"], ["wool"], ["socks"]]
 
-Values = dict[str, damaged.Make]
 Call = Callable[[Any], object]
 Room = dict[str, list[tuple[Values, Call]]]  # the values tried on each argument of a public function
 
@@ -81,47 +80,6 @@ def layered(weights: Any = ..., parent: Any = None, label: Any = None, bias: Any
 
 def ranked(P: Any = ..., Y: Any = ..., **more: Any) -> bw.Metrics:
     return bw.evaluate(plain(LABELS) if P is ... else P, plain(LABELS) if Y is ... else Y, **more)
-
-
-def matrices(columns: int) -> Values:
-    return {**damaged.sparse(columns), **{f"dense {name}": make for name, make in damaged.dense(columns).items()}}
-
-
-def scores(columns: int) -> Values:
-    """Matrices of scores: NaN and infinity are scores like any other."""
-    allowed = ("NaN", "infinity", "minus infinity", "beyond", "list of NaN", "2^31", "2^40 col")
-    return {f"odd: {n}" if any(w in n for w in allowed) else n: m for n, m in matrices(columns).items()}
-
-
-def labels(columns: int) -> Values:
-    """Matrices of labels, in whose place lists of ids may stand."""
-    lists = ("dense lists", "dense ragged", "dense odd")
-    own = {f"odd: {n}" if n.startswith(lists) else n: m for n, m in matrices(columns).items()}
-    return {**own, **{f"ids: {name}": make for name, make in damaged.label_ids().items()}}
-
-
-def odd(values: Values) -> Values:
-    """Values of which a function may take some."""
-    return {f"odd: {name}": make for name, make in values.items()}
-
-
-def optional(values: Values) -> Values:
-    """The same where None means that nothing was given."""
-    return {f"odd: {name}" if name == "dense None" else name: make for name, make in values.items()}
-
-
-def anything() -> Values:
-    """For an argument of any other kind."""
-    return odd({**damaged.dense(LABELS), **damaged.label_keys()})
-
-
-def one_text() -> Values:
-    values = {name: make for name, make in damaged.dense(3).items() if name not in ("a text",)}
-    return {**values, "odd: a lone surrogate": lambda: "\ud800", "odd: a zero byte": lambda: "a\0b"}
-
-
-def files(folder: Path) -> Values:
-    return damaged.paths(folder)
 
 
 def queries_room(folder: Path) -> Room:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,7 @@ from beamwood.inputs.text import FittedText, TextFeatures
 from beamwood.lexical.label_texts import LabelTexts
 from beamwood.lexical.member import Member, lexical_member
 from beamwood.model import Model
-from beamwood.storage.activations import Activation
-from beamwood.storage.assemble import Assembly, with_rows_of_label, with_text, with_words
+from beamwood.storage.assemble import with_rows_of_label, with_text, with_words
 from beamwood.storage.build import Sections
 from beamwood.storage.layers import Layer
 from beamwood.storage.strings import string_sections
@@ -32,30 +31,21 @@ from beamwood.training.checkpoint import (
     hash_of_matrix,
     hash_of_texts,
 )
-from beamwood.training.label_vectors import label_vectors
 from beamwood.training.matched import matcher_for
 from beamwood.training.memory import available_bytes, estimated_bytes, refuse_if_too_big
 from beamwood.training.problem import Problem, checked_problem
 from beamwood.training.progress import Progress, Update, progress_for
-from beamwood.training.pruned import Emptied
 from beamwood.training.report import Report, Stopwatch, peak_bytes
 from beamwood.training.settings import Settings, settings_for
 from beamwood.training.stages import (
-    keep_layer,
-    keep_shape,
     keep_text,
-    keep_tree,
-    kept_layers,
-    kept_shape,
     kept_text,
-    restored_tree,
 )
-from beamwood.training.tree import grow
+from beamwood.training.trees import How, grown_trees
 from beamwood.training.weights import Match, Skeleton, layer_weights
 
 _ROWS_AND_LABELS = ("row_weights", "label_features", "negatives_matrix")  # what train takes beside X, Y and settings
 _TOLD = 4096  # texts between two words of progress
-_NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
 
 
 def train(
@@ -98,7 +88,7 @@ def train(
     """
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
-    how = _How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), max_memory)
+    how = How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), max_memory)
     problem = checked_problem(
         X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
     )
@@ -145,7 +135,7 @@ def train_text(
     limit = settings.pop("max_memory", None)
     if more.get("label_features") is not None:
         settings.setdefault("vectors", "pifa+features")
-    how = _How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), limit)
+    how = How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), limit)
     described = LabelTexts.checked(label_texts)
     table = LabelTable.from_labels([*labels, list(described.keys)])
     if names is not None:
@@ -204,23 +194,9 @@ def train_layers(
     return list(layer_weights(problem, tree, chosen, seed=seed, threads=threads, match=matcher))
 
 
-@dataclass(frozen=True)
-class _How:
-    """What a training is told beside its data."""
-
-    settings: Settings
-    seed: int
-    threads: int
-    max_memory: int | None
-
-    def facts(self) -> dict[str, Any]:
-        """What a checkpoint must have been made with, too."""
-        return {"beamwood": __version__, "settings": self.settings.to_dict(), "seed": self.seed}
-
-
 def _trained(
     problem: Problem,
-    how: _How,
+    how: How,
     watch: Stopwatch,
     strings: Sections,
     checkpoint: Checkpoint,
@@ -240,7 +216,7 @@ def _trained(
     _warn_of_labels_without_rows(problem, label_texts)
     scaled = problem.with_unit_rows() if settings.unit_rows else problem
     parts = with_rows_of_label(
-        _trees(scaled, how, watch, scaled is not problem, strings, checkpoint).parts(), problem.rows_of_label
+        grown_trees(scaled, how, watch, scaled is not problem, strings, checkpoint).parts(), problem.rows_of_label
     )
     member = _words(scaled, how, watch, label_texts)
     if member is not None:
@@ -251,29 +227,7 @@ def _trained(
     return Model(parts, report=_report(problem, how, watch, nonzeros, needed, None if member is None else member.told))
 
 
-def _trees(
-    problem: Problem, how: _How, watch: Stopwatch, unit_rows: bool, strings: Sections, checkpoint: Checkpoint
-) -> Assembly:
-    """The trees of a problem whose rows are as they will be searched with, put together one after the other."""
-    settings = how.settings
-    assembly = Assembly(Activation.parse(settings.activation), unit_rows, settings.to_dict(), sections=dict(strings))
-    emptied = Emptied(settings.prune if problem.X.nnz else 0.0)
-    for tree, (shape, tree_seed) in enumerate(_grown(problem, settings, how.seed, how.threads, watch, checkpoint)):
-        if restored_tree(checkpoint, assembly, emptied):
-            continue
-        layers = _tree_layers(
-            problem, shape, settings, seed=tree_seed, threads=how.threads, watch=watch, tree=tree, checkpoint=checkpoint
-        )
-        before = len(emptied.found)
-        emptied.look(tree, layers)
-        with watch.stage(_of("model", tree, settings.trees), problem.rows):
-            assembly.add(layers)
-            keep_tree(checkpoint, assembly, emptied.found[before:])
-    emptied.say()
-    return assembly
-
-
-def _words(problem: Problem, how: _How, watch: Stopwatch, label_texts: Any) -> Member | None:
+def _words(problem: Problem, how: How, watch: Stopwatch, label_texts: Any) -> Member | None:
     """The lexical member, if not ruled out; the trees that its head is fitted with are made like the model's."""
     settings = how.settings
     if settings.lexical is False:
@@ -288,7 +242,7 @@ def _words(problem: Problem, how: _How, watch: Stopwatch, label_texts: Any) -> M
     quiet = Stopwatch(progress_for(False))
 
     def trees_of(smaller: Problem) -> Model:
-        return Model(_trees(smaller, replace(how, settings=small), quiet, False, {}, Nowhere()).parts())
+        return Model(grown_trees(smaller, replace(how, settings=small), quiet, False, {}, Nowhere()).parts())
 
     with watch.stage("words of labels", problem.rows):
         return lexical_member(problem, settings.lexical, label_texts, trees_of, how.seed, how.threads)
@@ -302,7 +256,7 @@ def _hash_of_labels(problem: Problem, strings: Sections) -> str:
 
 def _report(
     problem: Problem,
-    how: _How,
+    how: How,
     watch: Stopwatch,
     nonzeros: Sequence[tuple[int, ...]],
     needed: int,
@@ -324,84 +278,6 @@ def _report(
         settings=how.settings.to_dict(),
         lexical=lexical,
     )
-
-
-def _grown(
-    problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch, checkpoint: Checkpoint
-) -> list[tuple[Skeleton, int]]:
-    """The shapes of all trees, each with the seed that it and its weights are made from."""
-    seeds = [seed + tree * _NEXT_TREE for tree in range(settings.trees)]
-    kept = [kept_shape(checkpoint, tree) for tree in range(settings.trees)]
-    if all(shape is not None for shape in kept):
-        return [(shape, tree_seed) for shape, tree_seed in zip(kept, seeds, strict=True) if shape is not None]
-    with watch.stage("label vectors", problem.rows):
-        vectors = label_vectors(
-            problem.X,
-            problem.Y,
-            kind=settings.vectors,
-            label_features=problem.label_features,
-            threads=threads,
-        )
-    kind, parents = (settings.tree, None) if isinstance(settings.tree, str) else ("given", settings.tree)
-    grown: list[tuple[Skeleton, int]] = []
-    for tree, (shape, tree_seed) in enumerate(zip(kept, seeds, strict=True)):
-        if shape is not None:
-            grown.append((shape, tree_seed))
-            continue
-        with watch.stage(_of("tree", tree, settings.trees), problem.labels):
-            fresh = grow(
-                vectors,
-                kind=kind,
-                parents=parents,
-                branching=settings.branching,
-                max_leaf=settings.max_leaf,
-                max_depth=settings.max_depth or None,
-                seed=tree_seed,
-                threads=threads,
-                frequency=problem.rows_of_label,
-            )
-            keep_shape(checkpoint, tree, fresh)
-        grown.append((fresh, tree_seed))
-    return grown
-
-
-def _tree_layers(
-    problem: Problem,
-    shape: Skeleton,
-    settings: Settings,
-    *,
-    seed: int,
-    threads: int,
-    watch: Stopwatch,
-    tree: int,
-    checkpoint: Checkpoint,
-) -> list[Layer]:
-    """The layers of one tree, each a stage of its own."""
-    layers: list[Layer] = []
-    done = kept_layers(checkpoint, tree, shape)
-    updates: list[Update] = []
-    learned = layer_weights(
-        problem,
-        shape,
-        settings,
-        seed=seed,
-        threads=threads,
-        match=matcher_for(problem, settings, threads),
-        watch=lambda depth: updates[depth],
-        done=done,
-    )
-    for depth in range(len(shape)):
-        name = f"{_of('weights', tree, settings.trees)}, layer {depth + 1}/{len(shape)}"
-        with watch.stage(name, problem.rows) as update:
-            updates.append(update)
-            layers.append(next(learned))
-            if depth >= len(done):
-                keep_layer(checkpoint, tree, depth, layers[-1])
-    return layers
-
-
-def _of(stage: str, tree: int, trees: int) -> str:
-    return stage if trees == 1 else f"{stage} {tree + 1}/{trees}"
 
 
 def _checked_seed(seed: int) -> int:
