@@ -21,6 +21,7 @@ from beamwood.storage.build import Sections
 from beamwood.storage.parts import ModelParts
 from beamwood.storage.shape import ModelShape
 from beamwood.storage.strings import string_sections
+from beamwood.training.memory import available_bytes
 
 
 def index(
@@ -106,7 +107,19 @@ def index_parts(
     """The parts of a model of the rows of W, canonical float32 CSR."""
     if type(matched_only) is not bool:
         raise SettingsError(f"matched_only is {matched_only!r:.80}; expected True or False.")
+    _check_memory(W, workers(threads))
     sections, shape = postings_sections(W, bias, weights=weights, matched_only=matched_only, threads=workers(threads))
     labels, features = W.shape
     whole = ModelShape(features, labels, Activation.parse("identity"), (), settings, index=shape)
     return ModelParts(whole, {**sections, **strings})
+
+
+def _check_memory(W: Any, threads: int) -> None:
+    """Refuses what cannot be built: every column takes some bytes, also one that is not used."""
+    needed = W.shape[1] * (28 + 8 * min(threads, 8)) + W.nnz * 24
+    limit = available_bytes()
+    if limit is not None and needed > limit:
+        raise DataError(
+            f"W has {W.shape[1]:,} columns and {W.nnz:,} weights, which take {needed / 2**30:,.1f} GB; expected "
+            f"at most {limit / 2**30:,.1f} GB, what is free. Number only the columns that are used."
+        )
