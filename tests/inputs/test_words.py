@@ -245,6 +245,12 @@ def test_a_model_keeps_its_options(tmp_path: Path) -> None:
     assert "text-2" in _requires(tmp_path / "m.bw")
 
 
+def test_a_vocabulary_without_letters_is_kept(tmp_path: Path) -> None:
+    model = bw.train_text(["2024 17", "2025 18"], [["a"], ["b"]], preset="fast", progress=False)
+    model.save(tmp_path / "m.bw")
+    assert bw.load(tmp_path / "m.bw").search("2024 words")[0].key == "a"
+
+
 def test_a_model_without_new_options_is_readable_by_older_versions(tmp_path: Path) -> None:
     model_of(segment=False, typos=False).save(tmp_path / "m.bw")
     assert "text-2" not in _requires(tmp_path / "m.bw")
@@ -275,7 +281,7 @@ def test_damaged_settings_and_letters_are_format_errors() -> None:
     ):
         with pytest.raises(FormatError):
             FittedText.from_arrays({"blocks": [{**settings_["blocks"][0], **change}]}, arrays)
-    for letters in (None, np.zeros(0, np.uint32), np.zeros(65, np.uint32), np.zeros(3, np.int32)):
+    for letters in (np.zeros(65, np.uint32), np.zeros(3, np.int32)):
         with pytest.raises(FormatError, match="letters"):
             FittedText.from_arrays(settings_, {**arrays, "0/letters": letters})
     odd = np.array([0, 31, 0xD800, 0x10FFFF, 0x110000, 0xFFFFFFFF], np.uint32)
