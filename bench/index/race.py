@@ -1,11 +1,11 @@
-"""index_race.py — a data set in, a race of exact searchers out: bm25s, tantivy, sparse_dot_topn, scipy and bw.index.
+"""race.py — a data set in, a race of exact searchers out: bm25s, tantivy, sparse_dot_topn, scipy and bw.index.
 
 A label's document is made of the terms of its training rows; a query is a test row. All search the same terms with one
 thread for the best 10, in turns: a round of each, one query per call and then a batch. Agreement is checked first.
 
     python bench/rivals/install.py searchers
-    python bench/index_race.py prepare DATA/debian-search build/race/debian-search
-    python bench/index_race.py race build/race/debian-search --rounds 5
+    python bench/index/race.py prepare DATA/debian-search build/race/debian-search
+    python bench/index/race.py race build/race/debian-search --rounds 5
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import beamwood as bw
 from beamwood.inputs.matrices import as_csr
 from beamwood.lexical.bm25 import bm25_weights
 
-HERE = Path(__file__).resolve().parent
+BENCH = Path(__file__).resolve().parents[1]
 OURS = "beamwood"
 K = 10
 
@@ -57,7 +57,7 @@ class Worker:
     """The other searchers, in an interpreter of their own."""
 
     def __init__(self, python: str) -> None:
-        command = [python, "-u", str(HERE / "rivals" / "serve_searchers.py")]
+        command = [python, "-u", str(BENCH / "rivals" / "serve_searchers.py")]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, do: str, **given: Any) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def main() -> None:
     if given.verb == "prepare":
         prepare(given.data, given.folder, given.queries)
         return
-    sys.path.insert(0, str(HERE / "rivals"))
+    sys.path.insert(0, str(BENCH / "rivals"))
     if given.python is None:
         from install import python_of  # type: ignore[import-not-found]
 
