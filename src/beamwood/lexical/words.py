@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from beamwood.lexical.bm25 import bm25_weights
 
 # k1 says how soon more rows with the same word count less: at once where labels have few rows, late where they have
-# many. Which of these it is, held-out rows tell (docs/howto/label-texts.md).
+# many. Which of these it is, held-out rows tell (docs/lexical/label-texts.md).
 K1 = (0.5, 1.5, 4.0)
 B = 0.75
 WEIGHTS = "u8"  # how they are stored: a byte each, in steps of the word's largest
