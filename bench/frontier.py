@@ -36,7 +36,7 @@ from beamwood.bench.rivals import Omikuji, Pecos
 from beamwood.bench.timing import batch_time, each_time, in_turns, machine, markdown_table
 from beamwood.interop.convert import read as read_foreign
 from beamwood.training.settings import PRESETS, settings_for
-from beamwood.training.train import _NEXT_TREE
+from beamwood.training.trees import NEXT_TREE
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
@@ -78,7 +78,7 @@ def trees_of(point: str, name: str, data: Path) -> Iterator[bw.Model]:
             X, Y = matrices(prepared(name, data, BUILD / "sets"), "trn")
             started = time.process_time()
             plain = {k: v for k, v in settings.to_dict().items() if k != "preset"}
-            model = bw.train(X, Y, preset, seed=number * _NEXT_TREE, threads=1, progress=False, **plain)
+            model = bw.train(X, Y, preset, seed=number * NEXT_TREE, threads=1, progress=False, **plain)
             file.parent.mkdir(parents=True, exist_ok=True)
             model.save(file)
             print(f"{name}: {file.name}: {time.process_time() - started:.0f} CPU s", file=sys.stderr, flush=True)

@@ -22,7 +22,7 @@ from beamwood.training.stages import keep_layer, keep_shape, keep_tree, kept_lay
 from beamwood.training.tree import grow
 from beamwood.training.weights import Skeleton, layer_weights
 
-_NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
+NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def _grown(
     problem: Problem, settings: Settings, seed: int, threads: int, watch: Stopwatch, checkpoint: Checkpoint
 ) -> list[tuple[Skeleton, int]]:
     """The shapes of all trees, each with the seed that it and its weights are made from."""
-    seeds = [seed + tree * _NEXT_TREE for tree in range(settings.trees)]
+    seeds = [seed + tree * NEXT_TREE for tree in range(settings.trees)]
     kept = [kept_shape(checkpoint, tree) for tree in range(settings.trees)]
     if all(shape is not None for shape in kept):
         return [(shape, tree_seed) for shape, tree_seed in zip(kept, seeds, strict=True) if shape is not None]

@@ -3,7 +3,7 @@
 Each import runs in a fresh interpreter, in turns, after one warm-up of each. A child times the import statement itself,
 in time that passes and in processor time. Exits with 1 when the ratio of the medians is above --most.
 
-    python bench/import_time.py
+    python bench/engine/import_time.py
 """
 
 from __future__ import annotations
