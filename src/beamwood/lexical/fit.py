@@ -93,14 +93,16 @@ def _newton(columns: Doubles, right: Bools) -> Doubles:
         z = _weighed(columns, weights)
         p = 1.0 / (1.0 + np.exp(-np.clip(z, -700, 700)))
         slope = np.array([float(np.sum(column * (p - y))) for column in columns]) + RIDGE * weights
-        curve = np.array([[float(np.sum(a * b * p * (1 - p))) for b in columns] for a in columns])
+        spread = columns * (p * (1 - p))
+        half = [[float(np.sum(spread[i] * columns[j])) for j in range(i + 1)] for i in range(len(columns))]
+        curve = np.array([[half[max(i, j)][min(i, j)] for j in range(len(columns))] for i in range(len(columns))])
         step = np.linalg.solve(curve + RIDGE * np.eye(len(columns)), slope)
         for _ in range(30):  # a whole step may lead too far: half of it, and half of that
             after = _loss(columns, right, weights - step)
             if after < loss:
                 break
             step = step / 2
-        if not after < loss - 1e-9 * loss:
+        if not after < loss - 1e-7 * loss:
             break
         weights, loss = weights - step, after
     return weights

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from beamwood.lexical.fit import CANDIDATES, Candidates, fit_head, gain_of, measured, ranked_by
 from beamwood.lexical.head import Head
 from beamwood.lexical.postings import native_postings, postings_sections
-from beamwood.lexical.words import K1, WEIGHTS, word_weights
+from beamwood.lexical.words import K1, WEIGHTS, word_counts, word_weights
 from beamwood.storage.build import Sections
 from beamwood.storage.shape import IndexShape
 from beamwood.training.problem import Problem
@@ -60,7 +60,7 @@ def lexical_member(
     if not told["kept"]:
         return Member(told)
     head = USUAL if head is None else head
-    words = word_weights(problem.X, problem.Y, texts, told.get("k1", K1[0]))
+    words = word_weights(word_counts(problem.X, problem.Y, texts), told.get("k1", K1[0]))
     sections, index = postings_sections(words, weights=WEIGHTS, matched_only=True, threads=threads)
     return Member(told, sections, index, head)
 
@@ -96,8 +96,9 @@ def _best_k1(
     path, rowless = trees.info()["path"], kept.rows_of_label == 0
     best: tuple[float, Candidates, Head] | None = None
     most = -np.inf
+    counts = word_counts(kept.X, kept.Y, texts)
     for k1 in K1:
-        found = candidates(listed, path, word_weights(kept.X, kept.Y, texts, k1), held, rowless, threads)
+        found = candidates(listed, path, word_weights(counts, k1), held, rowless, threads)
         head = fit_head(found)[1]
         good = float(measured(ranked_by(head, found), found).mean())
         if best is None or good > most + HARDLY:

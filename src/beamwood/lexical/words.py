@@ -23,7 +23,7 @@ B = 0.75
 WEIGHTS = "u8"  # how they are stored: a byte each, in steps of the word's largest
 
 
-def word_weights(X: Any, Y: Any, texts: Any = None, k1: float = K1[0]) -> sp.csr_array:
+def word_counts(X: Any, Y: Any, texts: Any = None) -> sp.csr_array:
     """Labels x features, of rows (CSR) and their labels (CSR); texts: labels x features of their own texts, or None."""
     rows = sp.csr_array((np.sign(np.maximum(X.data, 0)).astype(np.float32), X.indices, X.indptr), shape=X.shape)
     has = sp.csr_array((np.ones(Y.nnz, np.float32), Y.indices, Y.indptr), shape=Y.shape)
@@ -33,4 +33,9 @@ def word_weights(X: Any, Y: Any, texts: Any = None, k1: float = K1[0]) -> sp.csr
         counts = sp.csr_array(counts + own)
     counts.eliminate_zeros()
     counts.sort_indices()
+    return counts
+
+
+def word_weights(counts: sp.csr_array, k1: float) -> sp.csr_array:
+    """The weights of words that labels have so often."""
     return bm25_weights(counts, k1, B)
