@@ -72,7 +72,7 @@ def run(trainer: str, name: str, folder: Path, args: argparse.Namespace, seed: i
     out = Path(tempfile.mkdtemp(prefix=f"{trainer}-{name}-", dir=BUILD))
     command = [
         sys.executable if home is None else str(python_of(home)),
-        str(HERE / "quality_rivals.py"),
+        str(HERE / "rivals" / "quality_rivals.py"),
         trainer,
         str(folder),
         str(out),

@@ -9,12 +9,7 @@ from pathlib import Path
 import pytest
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
-STARTED_BY_OTHERS = {"quality_rivals.py"}
-SCRIPTS = sorted(
-    path.name
-    for path in BENCH.glob("*.py")
-    if "__main__" in path.read_text(encoding="utf-8") and path.name not in STARTED_BY_OTHERS
-)
+SCRIPTS = sorted(path.name for path in BENCH.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
