@@ -2,12 +2,12 @@
 
     python bench/frontier.py train --data ../shared/data                 # our models, each kept in build/frontier
     python bench/frontier.py time  --data ../shared/data --rivals MODELS # quality, then times in turns
-    python bench/frontier.py table --results bench/results/frontier.json # the run that is checked in
-    python bench/frontier.py plot  --results bench/results/frontier.json --plot docs/pictures/frontier
+    python bench/frontier.py table                                       # what was measured so far
+    python bench/frontier.py plot  --plot docs/pictures/frontier         # the same as a picture
 
 MODELS is a folder that `train_quality.py --models MODELS` made: TRAINER/SET/model. libpecos and omikuji answer from
 there in their own environments, in the same turns as ours; omikuji's trees are also converted and answered by us.
-Trainers that are only slow (libmultilabel, bm25s) are shown as bench/results/train_quality.json has them.
+What was not timed here (always libmultilabel and bm25s) is shown as bench/results/train_quality.json has it, with a star.
 
 All rank the best 10 labels with beam 10 on one thread. Batch: the first 2,000 test rows in one call. Online: one call
 of Python per row, the first 300. Microseconds are processor time per query, the median of rounds taken in turns.
@@ -181,7 +181,8 @@ def shown(args: argparse.Namespace, results: Results) -> dict[str, dict[str, dic
     for name in args.sets:
         found[name] = {}
         for point in (*args.points, CONVERTED, *TIMED_RIVALS, *RECORDED_RIVALS):
-            result, other = results.get(f"{name}/{point}") or {}, recorded.get(f"{name}/{point}-1", {})
+            trainer = f"beamwood-{point}" if point in PRESETS else point
+            result, other = results.get(f"{name}/{point}") or {}, recorded.get(f"{name}/{trainer}-1", {})
             measures = result.get("measures") or other.get("measures")
             if measures is None:
                 continue

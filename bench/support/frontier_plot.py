@@ -38,8 +38,9 @@ def draw(found: dict[str, dict[str, dict[str, Any]]], plot: Path) -> None:
     marks = [
         panels[0][0].scatter([], [], color=colour, marker=mark, label=family)
         for family, (colour, mark) in FAMILIES.items()
+        if any(row["family"] == family for points in found.values() for row in points.values())
     ]
-    figure.legend(handles=marks, loc="outside lower center", ncols=len(FAMILIES), frameon=False)
+    figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False)
     for suffix in (".png", ".svg"):
         figure.savefig(plot.with_suffix(suffix), dpi=110, metadata={"Date": None} if suffix == ".svg" else None)
 
