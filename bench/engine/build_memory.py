@@ -1,6 +1,6 @@
 """A model file in; what making its cascade layout anew from plain layers takes out, in seconds and in memory.
 
-    python bench/build_memory.py model.bw other.bw
+    python bench/engine/build_memory.py model.bw other.bw
 
 A fresh process reads the layers, forgets its peak so far, and builds. The peak beyond the layers themselves, over the
 bytes of the model, is what building needs.

@@ -2,8 +2,8 @@
 
 Before anything is timed, an exact search with each filter must equal the full ranking, filtered, to the last bit.
 
-    python bench/filters.py                      # trains on the library records first (half a minute)
-    python bench/filters.py --model library.bw   # any model trained from text on them
+    python bench/engine/filters.py                      # trains on the library records first (half a minute)
+    python bench/engine/filters.py --model library.bw   # any model trained from text on them
 """
 
 from __future__ import annotations
