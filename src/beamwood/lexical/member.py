@@ -30,6 +30,7 @@ TreesOf = Callable[[Problem], Any]  # a smaller problem in, a model of its trees
 SHARE_OF_LABELS = 3  # one in so many is in the smaller problem
 SHARE_OF_ROWS = 10  # and one in so many of its rows is held out
 MOST_ROWS, FEWEST_ROWS = 4000, 100  # that are held out
+MOST_ENTRIES = 60_000  # of features in them: long rows take long to search for
 SHARE_OF_UNSEEN = 4  # one row of labels that nobody has seen for so many others
 FEWEST_LABELS = 20
 HARDLY = 0.1  # of the mean of the measures, in percent: no difference
@@ -122,7 +123,8 @@ def smaller_problem(problem: Problem, texts: Any, seed: int) -> tuple[Problem, P
     chosen = np.sort(dice.permutation(problem.labels)[: max(FEWEST_LABELS, problem.labels // SHARE_OF_LABELS)])
     Y = sp.csr_matrix(problem.Y[:, chosen])
     rows = np.flatnonzero(np.diff(Y.indptr))
-    count = min(MOST_ROWS, len(rows) // SHARE_OF_ROWS)
+    long = max(1.0, problem.X.nnz / max(1, problem.rows))
+    count = min(MOST_ROWS, len(rows) // SHARE_OF_ROWS, max(FEWEST_ROWS, int(MOST_ENTRIES / long)))
     if count < FEWEST_ROWS or len(chosen) < FEWEST_LABELS:
         return None
     unseen = np.zeros(problem.rows, bool)
