@@ -7,7 +7,7 @@
 
 MODELS is a folder that `train_quality.py --models MODELS` made: TRAINER/SET/model. libpecos and omikuji answer from
 there in their own environments, in the same turns as ours; omikuji's trees are also converted and answered by us.
-What was not timed here (libmultilabel and bm25s never are) is shown as bench/results/train_quality.json has it, marked *
+What was not timed here (libmultilabel, bm25s) is shown as bench/results/train_quality.json has it, with a star.
 
 All rank the best 10 labels with beam 10 on one thread. Batch: the first 2,000 test rows in one call. Online: one call
 of Python per row, the first 300. Microseconds are processor time per query, the median of rounds taken in turns.
