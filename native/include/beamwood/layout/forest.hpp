@@ -55,8 +55,8 @@ struct Forest {
   Activation activation;
   Layout layout = Layout::chunk;
   std::vector<Tree> trees;
-  Postings postings;      // a flat member: all there is, where there are no trees
-  Head head;              // of a model that has both
+  Postings postings{};    // a flat member: all there is, where there are no trees
+  Head head{};            // of a model that has both
   bool unit_rows = false; // queries are brought to length 1 before they are searched for
 };
 
