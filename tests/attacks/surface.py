@@ -175,15 +175,11 @@ def training_room(folder: Path) -> Room:
         ],
         "Activation": [(anything(), bw.Activation.parse), (anything(), lambda v: bw.Activation.parse("sigmoid", v))],
         "Settings": [(anything(), lambda v: bw.Settings(tree=v)), (anything(), lambda v: bw.Settings(C=v))],
-        "TextBlock": [
-            (anything(), lambda v: bw.TextBlock(ngram_range=v)),
-            (anything(), lambda v: bw.TextBlock(stem=v)),
-            (anything(), lambda v: bw.TextBlock(stop_words=v)),
-            (anything(), lambda v: bw.TextBlock(tokenizer=v)),
-            (one_text(), bw.TextBlock(fold_accents=True, stem="english").terms),
-        ],
+        "TextBlock": [(anything(), lambda v: bw.TextBlock(ngram_range=v))],
         "TextFeatures": [
             (anything(), lambda v: bw.TextFeatures(blocks=v)),
+            (anything(), lambda v: bw.TextFeatures(stop_words=v)),
+            (anything(), lambda v: bw.TextFeatures(tokenizer=v)),
             (damaged.texts(), lambda v: bw.TextFeatures().fit(v)),
             (anything(), bw.TextFeatures.from_sklearn),
         ],

@@ -335,6 +335,12 @@ def test_functions_that_are_no_tokenizers_are_refused(wrong: object) -> None:
         TextBlock(tokenizer=wrong)
 
 
+@pytest.mark.parametrize("wrong", [None, 3, b"bytes", ["a"]])
+def test_only_a_text_has_terms(wrong: Any) -> None:
+    with pytest.raises(DataError, match="text"):
+        TextBlock().terms(wrong)
+
+
 def test_blocks_share_their_tokenizer() -> None:
     with pytest.raises(SettingsError, match="tokenizers"):
         TextFeatures(blocks=(TextBlock(tokenizer=by_hyphens), TextBlock()))
