@@ -167,7 +167,8 @@ class Ranker:
         """
         X = as_csr(X, self.n_features, "X")
         given = given_labels(labels, X.shape[0], self._strings, self.n_labels)
-        return self._scores(X, given, positive(threads, "threads"))[0]
+        found: Scores = self._scores(X, given, positive(threads, "threads"))[0]
+        return found
 
     def _scores(self, X: Any, given: Labels, threads: int, apart: bool = False) -> tuple[Any, Any, Any]:
         """Scores of given labels, canonical rows in; with apart also those of trees and of words."""
@@ -225,8 +226,8 @@ class Ranker:
         """
         fitted = self._fitted_text()
         if exact or threshold is not None:
-            more = {"exact": exact, "filter": filter, "threshold": threshold}
-            return self.search_many([checked_text(text)], k, beam, 1, min_score, **more)[0]
+            texts = [checked_text(text)]
+            return self.search_many(texts, k, beam, 1, min_score, exact=exact, filter=filter, threshold=threshold)[0]
         k, beam = min(positive(k, "k"), self._parts.shape.labels), positive(beam, "beam")
         native = None if filter is None else self._native_filter(filter)
         found = self._searcher.search(

@@ -31,7 +31,8 @@ def idf_of(counts: Any) -> npt.NDArray[np.float64]:
     """The idf of each term: log(1 + (n - df + ½) / (df + ½)), always above 0."""
     documents, terms = counts.shape
     df = np.bincount(counts.indices, minlength=terms).astype(np.float64)
-    return np.log1p((documents - df + 0.5) / (df + 0.5))
+    idf: npt.NDArray[np.float64] = np.log1p((documents - df + 0.5) / (df + 0.5))
+    return idf
 
 
 def checked_k1_b(k1: Any, b: Any) -> tuple[float, float]:

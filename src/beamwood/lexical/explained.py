@@ -40,7 +40,8 @@ def head_shares(
     """What the head makes of a tree score (None: not listed) and a sum of words."""
     kind = (ROWLESS if total > 0 else UNLISTED) if rowless else UNLISTED if tree is None else LISTED
     given = (np.float32(0 if tree is None else tree), np.float32(total), np.float32(best))
-    score = float(head.scores(activation, *(np.array([value]) for value in given), np.array([kind]))[0])
+    trees, words, most = (np.array([value]) for value in given)
+    score = float(head.scores(activation, trees, words, most, np.array([kind]))[0])
     e = float(_core.evidence(list(head.numbers), activation, given[0])) if kind == LISTED else head.unlisted
     e = head.rowless if kind == ROWLESS else e
     share = float(np.float64(given[1]) / np.float64(given[2])) if best > 0 else 0.0

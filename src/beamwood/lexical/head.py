@@ -51,8 +51,8 @@ class Head:
     def scores(self, activation: _core.Activation, trees: Any, words: Any, best: Any, kind: Any) -> Floats:
         """The final scores of labels: see _core.head_scores."""
         out = np.empty(len(trees), np.float32)
-        arrays = (np.ascontiguousarray(a, np.float32) for a in (trees, words, best))
-        _core.head_scores(list(self.numbers), activation, *arrays, np.ascontiguousarray(kind, np.uint8), out)
+        trees, words, best = (np.ascontiguousarray(array, np.float32) for array in (trees, words, best))
+        _core.head_scores(list(self.numbers), activation, trees, words, best, np.ascontiguousarray(kind, np.uint8), out)
         return out
 
     def describe(self) -> dict[str, Any]:
@@ -69,4 +69,5 @@ class Head:
             raise ValueError("a number of the head")
         if type(given["candidates"]) is not int or not 0 < given["candidates"] < 2**31:
             raise ValueError("the head's candidates")
-        return cls(*map(float, numbers), given["candidates"], dict(given["fitted"]))  # type: ignore[arg-type]
+        bias, trees, words, unlisted, rowless = map(float, numbers)
+        return cls(bias, trees, words, unlisted, rowless, given["candidates"], dict(given["fitted"]))

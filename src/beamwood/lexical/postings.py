@@ -58,7 +58,9 @@ def native_postings(sections: Mapping[str, Array], features: int, labels: int, s
     for (name, dtype), array in zip(FIELDS.items(), arrays, strict=True):
         if array.dtype != dtype or array.ndim != 1:
             raise ValueError(f"{PREFIX}{name} has dtype {array.dtype}")
-    return _core.Postings(features, labels, kind_of(shape.weights), *arrays, shape.matched_only)
+    make: Any = _core.Postings  # one argument per field
+    made: _core.Postings = make(features, labels, kind_of(shape.weights), *arrays, shape.matched_only)
+    return made
 
 
 def kind_of(weights: Any) -> int:

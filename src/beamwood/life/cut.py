@@ -182,9 +182,9 @@ class Thresholds:
             if self.own is not None:
                 own = self.own[np.maximum(labels, 0)]
                 least = np.where(np.isnan(own), least, own)
-            return (labels >= 0) & (values >= least)
+            return np.asarray((labels >= 0) & (values >= least), np.bool_)
         if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or not 0 <= threshold <= 1:
             raise SettingsError(
                 f"threshold is {threshold!r:.60}; expected a probability from 0 to 1, or True for the stored cut."
             )
-        return (labels >= 0) & (self.probability(scores) >= np.float32(threshold))
+        return np.asarray((labels >= 0) & (self.probability(scores) >= np.float32(threshold)), np.bool_)

@@ -211,12 +211,12 @@ class _Queries:
 
     def asked(self, model: Model, rows: slice, beam: int, threads: int) -> tuple[Ints, npt.NDArray[np.float32]]:
         """The first ten labels, -1 where there are fewer."""
-        how = {"k": max(RANKS), "beam": beam, "threads": threads}
+        k = max(RANKS)
         if self.texts is None:
-            return model.topk(self.X[rows], **how)
+            return model.topk(self.X[rows], k, beam, threads)
         assert model.text is not None
         X = model.text.transform(self.texts[rows], threads=threads)
-        labels, scores = model.topk(X, **how)
+        labels, scores = model.topk(X, k, beam, threads)
         labels[np.diff(X.indptr) == 0] = -1
         return labels, scores
 
@@ -274,7 +274,8 @@ def _same_set(old: Ints, new: Ints) -> Any:
 def _change(old: Ints, new: Ints) -> npt.NDArray[np.float64]:
     """How much each answer changed: the mean over ranks k of 1 - overlap at k, so that the first ranks count most."""
     ranks = range(1, old.shape[1] + 1)
-    return np.mean([1.0 - _overlap(old[:, :k], new[:, :k]) for k in ranks], axis=0, dtype=np.float64)
+    changes: npt.NDArray[np.float64] = np.mean([1.0 - _overlap(old[:, :k], new[:, :k]) for k in ranks], axis=0)
+    return changes
 
 
 def _drift(old: Ints, old_scores: Any, new: Ints, new_scores: Any) -> dict[str, float]:

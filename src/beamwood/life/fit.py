@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from beamwood.life import calibration, cut
 from beamwood.life.calibration import Calibration, Curves
-from beamwood.life.truth import relevant, rows_and_truth
-from beamwood.ranker import Ranker
+from beamwood.life.truth import Known, relevant, rows_and_truth
 from beamwood.storage.parts import ModelParts
 
 LEAST_ROWS = 100
 
 
-def calibrated(model: Ranker, parts: ModelParts, X: Any, Y: Any, threads: int) -> tuple[ModelParts, Calibration]:
+class Labelled(Known, Protocol):
+    """A model that answers, and knows its labels by their keys."""
+
+    def topk(self, X: Any, k: int = 10, *, threads: int = 1) -> tuple[Any, Any]: ...
+
+
+def calibrated(model: Labelled, parts: ModelParts, X: Any, Y: Any, threads: int) -> tuple[ModelParts, Calibration]:
     """The same model with curves from score to probability, fitted on these rows; and how good they are there."""
     rows, truth = rows_and_truth(model, X, Y, LEAST_ROWS)
     labels, scores = model.topk(rows, k=min(calibration.DEPTH, model.n_labels), threads=threads)
@@ -32,7 +37,9 @@ def with_curves(parts: ModelParts, curves: Curves | None) -> ModelParts:
     return ModelParts(replace(parts.shape, cut=None), kept | (curves.sections() if curves else {}))
 
 
-def with_cut(model: Ranker, parts: ModelParts, X: Any, Y: Any, for_: Any, per: Any, k: int, threads: int) -> ModelParts:
+def with_cut(
+    model: Labelled, parts: ModelParts, X: Any, Y: Any, for_: Any, per: Any, k: int, threads: int
+) -> ModelParts:
     """The same model with the threshold that meets a goal on these rows."""
     goal, per = cut.checked_goal(for_), cut.checked_per(per)
     rows, truth = rows_and_truth(model, X, Y, LEAST_ROWS)

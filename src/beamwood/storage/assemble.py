@@ -125,7 +125,7 @@ def _numbers(shape: ModelShape) -> str:
 
 def one_tree(parts: ModelParts, tree: int) -> ModelParts:
     """A model of one of the trees, without names or text features."""
-    bare = {"text": None, "tokenizer": None, "index": None, "head": None, "lexical": None}
+    bare: dict[str, Any] = {"text": None, "tokenizer": None, "index": None, "head": None, "lexical": None}
     shape = replace(parts.shape, trees=(parts.shape.trees[tree],), **bare)
     return ModelParts(shape, parts.tree_sections(tree, 0))
 

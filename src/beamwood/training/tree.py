@@ -211,7 +211,8 @@ def _split_each(splitter: _Splitter, node: Ints, pieces: Ints, level: int) -> In
         sizes = np.bincount(node[members])
         found = splitter._replace(branching=int(k)).groups(members.astype(np.uint32), sizes[sizes > 0], level)
         group[members] = found
-    return np.unique(node * (int(pieces.max()) + 1) + group, return_inverse=True)[1].astype(np.int64)
+    places: npt.NDArray[np.intp] = np.unique(node * (int(pieces.max()) + 1) + group, return_inverse=True)[1]
+    return places.astype(np.int64)
 
 
 def _layers_of_paths(paths: list[Ints], labels: int) -> list[TreeLayer]:
