@@ -20,7 +20,7 @@ template <WeightKind kind> inline __m512 spread_weights(const std::uint8_t* pack
     return _mm512_maskz_expand_ps(
         lanes, _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(packed))));
   __m512 weights = _mm512_loadu_ps(packed);
-  asm("" : "+v"(weights)); // or the compiler makes one expanding load of it, which takes far longer
+  asm("" : "+v"(weights)); // or the compiler makes one expanding load from memory of it
   return _mm512_maskz_expand_ps(lanes, weights);
 }
 

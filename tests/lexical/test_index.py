@@ -182,7 +182,7 @@ def test_wrong_vectors_are_refused() -> None:
     with pytest.raises(bw.SettingsError, match="at most 65,504"):
         bw.index(np.eye(2) * 1e6, weights="f16")
     with pytest.raises(bw.SettingsError, match="matched_only"):
-        bw.index(np.eye(2), matched_only=1)  # type: ignore[arg-type]
+        bw.index(np.eye(2), matched_only=1)
     with pytest.raises(bw.DataError, match="3 columns; expected 2"):
         bw.index(np.eye(2)).topk(np.eye(3))
 
@@ -200,7 +200,7 @@ def test_wrong_documents_are_refused() -> None:
         bw.index_text(["red wool"], keys=["a", "b"])
     for k1, b in ((-1, 0.5), (1, 2), (np.nan, 0.5), ("1", 0.5), (np.inf, 0.5)):
         with pytest.raises(bw.SettingsError, match="Usual are"):
-            bw.index_text(["red wool"], k1=k1, b=b)  # type: ignore[arg-type]
+            bw.index_text(["red wool"], k1=k1, b=b)
 
 
 def test_an_older_version_refuses_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,4 +212,6 @@ def test_the_same_file_for_any_number_of_threads() -> None:
     one, two = (bw.train(X, Y, "fast", progress=False, threads=n) for n in (1, 2))
     assert one.version == two.version
     assert one.info()["lexical"]["rows"] >= 100
-    assert set(one.report.lexical["trees"]) == {"precision@1", "precision@5", "recall@10"}
+    told = one.report.lexical
+    assert told is not None
+    assert set(told["trees"]) == {"precision@1", "precision@5", "recall@10"}

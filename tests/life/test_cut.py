@@ -107,10 +107,10 @@ def test_wrong_arguments_get_a_clear_error(model: bw.Model, problem: tuple[Any, 
         model.topk(X, threshold=0.5)
     for wrong in (False, 1.5, "f1", float("nan")):
         with pytest.raises(bw.SettingsError, match="threshold is"):
-            model.calibrate(X, Y).topk(X, threshold=wrong)  # type: ignore[arg-type]
+            model.calibrate(X, Y).topk(X, threshold=wrong)
     for goal in ("f2", "precision>=0", "recall>=1.1", "precision>=0.8.1", None):
         with pytest.raises(bw.SettingsError, match="for_ is"):
-            model.cut(X, Y, for_=goal)  # type: ignore[arg-type]
+            model.cut(X, Y, for_=goal)
     with pytest.raises(bw.SettingsError, match="per is"):
         model.cut(X, Y, per="row")
 

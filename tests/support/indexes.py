@@ -50,7 +50,7 @@ def index_case(seed: int) -> IndexCase:
 
 def _matrix(rng: np.random.Generator, rows: int, columns: int, density: float) -> Any:
     """Some with a few values, so that sums tie; some with negative ones; some whose columns differ much in density."""
-    made = sp.random_array((rows, columns), density=density, format="csr", rng=rng, dtype=np.float32)
+    made: Any = sp.random_array((rows, columns), density=density, format="csr", rng=rng, dtype=np.float32)
     kind = rng.random()
     if kind < 0.3:
         made.data = np.ceil(made.data * 3).astype(np.float32)
