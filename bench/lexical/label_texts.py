@@ -90,13 +90,13 @@ def one_set(name: str, args: argparse.Namespace) -> None:
     documents = {key: texts[key] if key in new else " ".join(words[key]) for key in keys}
     only_new = [row for row in rows["tst"] if row[1] and all(key in new for key in row[1])]
     others = [row for row in rows["tst"] if row[1] and not any(key in new for key in row[1])]
-    plain, labels = [text for text, _ in train], [labels for _, labels in train]
+    plain, taught = [text for text, _ in train], [given for _, given in train]
     features = bw.TextFeatures(sublinear_tf=True, single_letters=True)
     common = {"text": features, "preset": args.preset, "threads": args.threads, "progress": False}
     models = {
-        "with label texts": bw.train_text(plain, labels, label_texts=texts, **common),
-        "without those labels": bw.train_text(plain, labels, **common),
-        "without those labels, trees only": bw.train_text(plain, labels, lexical=False, **common),
+        "with label texts": bw.train_text(plain, taught, label_texts=texts, **common),
+        "without those labels": bw.train_text(plain, taught, **common),
+        "without those labels, trees only": bw.train_text(plain, taught, lexical=False, **common),
         "BM25 (bw.index_text)": bw.index_text(list(documents.values()), keys=list(documents), text=features),
     }
     print(f"\n{name}: {len(new):,} of {len(keys):,} labels have no row; P@1 / P@5 / recall@10")

@@ -3,8 +3,8 @@
 
 #include <nanobind/stl/vector.h>
 
-#include "beamwood/sink/sinks.hpp"
 #include "beamwood/index/build_postings.hpp"
+#include "beamwood/sink/sinks.hpp"
 #include "rows.hpp"
 
 using namespace beamwood;

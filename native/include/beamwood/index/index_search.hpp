@@ -21,9 +21,9 @@
 
 #include "beamwood/engine/csr.hpp"
 #include "beamwood/engine/filter.hpp"
-#include "beamwood/sink/topk.hpp"
 #include "beamwood/index/postings.hpp"
 #include "beamwood/open/work.hpp"
+#include "beamwood/sink/topk.hpp"
 
 namespace beamwood {
 

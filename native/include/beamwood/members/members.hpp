@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "beamwood/sink/sinks.hpp"
 #include "beamwood/index/index_search.hpp"
 #include "beamwood/members/head.hpp"
+#include "beamwood/sink/sinks.hpp"
 
 namespace beamwood {
 
