@@ -9,7 +9,8 @@ using namespace beamwood;
 namespace {
 
 const LayerShape& shape_of(const PyForest& self, std::uint32_t tree, std::uint32_t layer) {
-  return self.forest.trees.at(tree).layers.at(layer).shape;
+  if (tree >= self.forest.trees.size() || layer >= self.forest.trees[tree].layers.size()) throw Damaged{};
+  return self.forest.trees[tree].layers[layer].shape;
 }
 
 } // namespace

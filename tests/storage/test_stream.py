@@ -127,7 +127,7 @@ def test_the_bench_of_a_hundred_million_labels_runs_small(tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, script, *small], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert "the same labels and bits" in done.stdout
-    for word in ("paper, binary search MSCM", "cold, online", "column, binary", "lines a query"):
+    for word in ("paper, binary search MSCM", "cold, online", "column, binary", "lines per query"):
         assert word in done.stdout
     assert (tmp_path / "growth.png").stat().st_size > 10_000
     assert (tmp_path / "growth.svg").stat().st_size > 10_000

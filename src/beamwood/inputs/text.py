@@ -237,8 +237,9 @@ class FittedText:
         for number, block in enumerate(blocks):
             names = (*ARRAY_NAMES, LETTERS) if block.typos else ARRAY_NAMES
             named = {name: arrays.get(f"{number}/{name}") for name in names}
-            if named["idf"] is None:  # all are 1: a file holds no empty arrays
-                named["idf"] = np.empty(0, np.float64)
+            for name in {"idf", LETTERS} & named.keys():  # all are 1, or no term has a letter
+                if named[name] is None:  # a file holds no empty arrays
+                    named[name] = np.empty(0, _DTYPES[name])
             taken.append({name: _checked_array(f"{number}/{name}", name, array) for name, array in named.items()})
         return FittedText(blocks, tuple(taken), norm)
 
@@ -343,8 +344,8 @@ def _checked_array(path: str, name: str, array: npt.NDArray[Any] | None) -> npt.
             f"array {path} is {found}; expected a contiguous list of {np.dtype(_DTYPES[name]).name}. "
             "Restore the file from a copy."
         )
-    if name == LETTERS and not 1 <= len(array) <= _MOST_LETTERS:
+    if name == LETTERS and len(array) > _MOST_LETTERS:
         raise FormatError(
-            f"array {path} has {len(array):,} letters; expected 1 to {_MOST_LETTERS}. Restore the file from a copy."
+            f"array {path} has {len(array):,} letters; expected at most {_MOST_LETTERS}. Restore the file from a copy."
         )
     return array

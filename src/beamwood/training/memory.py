@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from beamwood.errors import SettingsError
+from beamwood.lexical.fit import CANDIDATES
+from beamwood.lexical.member import MOST_ROWS
 from beamwood.training.problem import Problem
 from beamwood.training.settings import Settings
 
@@ -17,6 +19,7 @@ _ENTRY = 8  # bytes of one non-zero: an id and a float
 _BUILT = 20  # bytes of one weight while it is taken from the solver, or while the tree is built from it
 _TREE = 14  # bytes of one weight of a tree that is done: a weight, and its share of a row
 _MATCH = 96  # bytes of one node in the answers of a beam search, while they are turned into columns
+_CANDIDATE = 120  # bytes that a candidate takes while the head is fitted
 _SMALL = 2 << 20  # bytes that even the smallest training takes
 _USUAL_PRUNE = 0.1  # from here on few weights per node are left; below, all are counted
 _NO_LIMIT = 1 << 60  # version 1 of control groups has no word for it, only a number as large as can be
@@ -38,7 +41,10 @@ def estimated_bytes(problem: Problem, settings: Settings, threads: int) -> int:
     matched = 0
     if "man" in settings.negatives:  # the answers of a beam search for all rows, and the model that gives them
         matched = problem.rows * settings.beam * _MATCH + kept * _ENTRY
-    return int(_SMALL + max(gathered + solver, 2 * vectors * _ENTRY) + positives + layers + matched)
+    words = 0
+    if settings.lexical is not False:  # words of labels, and the candidates of held-out rows
+        words = 2 * vectors * _ENTRY + min(problem.rows, MOST_ROWS) * 2 * CANDIDATES * _CANDIDATE
+    return int(_SMALL + max(gathered + solver, 2 * vectors * _ENTRY) + positives + layers + matched + words)
 
 
 def _label_vectors(problem: Problem) -> int:
