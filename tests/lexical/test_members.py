@@ -118,7 +118,7 @@ def test_files_pickles_and_smaller_trees_keep_words(tmp_path: Path) -> None:
 def test_a_file_with_words_says_so(tmp_path: Path) -> None:
     assert {"index-1", "head-1"} <= set(model().parts.shape.requires())
     X, Y = random_problem(40, 8, 6, 1)
-    plain = bw.train(X, Y, "fast", progress=False, threads=1)
+    plain = bw.train(X, Y, "fast", lexical="auto", progress=False, threads=1)
     assert not {"index-1", "head-1"} & set(plain.parts.shape.requires())
     assert plain.info()["lexical"]["kept"] is False
     assert "too few rows" in plain.info()["lexical"]["why"]
@@ -209,7 +209,7 @@ def test_lexical_is_a_setting_with_three_values() -> None:
 
 def test_the_same_file_for_any_number_of_threads() -> None:
     X, Y = random_problem(3000, 60, 90, 5, density=0.1)
-    one, two = (bw.train(X, Y, "fast", progress=False, threads=n) for n in (1, 2))
+    one, two = (bw.train(X, Y, "fast", lexical="auto", progress=False, threads=n) for n in (1, 2))
     assert one.version == two.version
     assert one.info()["lexical"]["rows"] >= 100
     told = one.report.lexical

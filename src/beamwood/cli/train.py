@@ -43,8 +43,9 @@ def train(
         ),
     ] = None,
     lexical: Annotated[
-        str, typer.Option(help="Words of labels beside the trees: auto (where they gain), yes or no.")
-    ] = "auto",
+        str | None,
+        typer.Option(help="Words of labels beside the trees: auto (where they gain; not in preset fast), yes or no."),
+    ] = None,
     ngrams: w.Ngrams = "1",
     chars: w.Chars = None,
     min_df: w.MinDf = 1,
@@ -96,7 +97,7 @@ def train(
     progress = progress_for(not (quiet or json_))
     common = {"preset": preset, "seed": seed, "threads": threads, "progress": progress, **_settings(set_ or [])}
     common["checkpoint"] = checkpoint
-    common["lexical"] = _lexical(lexical)
+    common |= {} if lexical is None else {"lexical": _lexical(lexical)}
     if label_texts is not None and not given.is_text:
         raise typer.BadParameter("--label-texts is given with matrices; expected rows of text, whose words they share")
     held = Held.of(valid, seed)

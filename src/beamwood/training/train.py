@@ -135,6 +135,8 @@ def train_text(
     limit = settings.pop("max_memory", None)
     if more.get("label_features") is not None:
         settings.setdefault("vectors", "pifa+features")
+    if label_texts is not None:
+        settings.setdefault("lexical", "auto")  # in every preset: texts of labels are nothing to trees
     how = How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), limit)
     described = LabelTexts.checked(label_texts)
     table = LabelTable.from_labels([*labels, list(described.keys)])
