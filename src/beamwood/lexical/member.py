@@ -34,7 +34,8 @@ MOST_ENTRIES = 60_000  # of features in them: long rows take long to search for
 SHARE_OF_UNSEEN = 4  # one row of labels that nobody has seen for so many others
 FEWEST_LABELS = 20
 HARDLY = 0.1  # of the mean of the measures, in percent: no difference
-ERRORS = 2.0  # a gain counts from so many standard errors on
+ERRORS = 2.0  # one measure must gain by more than so many standard errors, the others by more than one
+LONG_ROWS = 40  # features per row from which inverted lists take far longer than the trees do
 MEASURES = ("precision@1", "precision@5", "recall@10")
 # Where there are too few rows to fit a head on and one is asked for all the same: near what debian-search gives.
 USUAL = Head(-2.5, 0.5, 3.5, -9.0, -6.0, CANDIDATES)
@@ -54,6 +55,8 @@ def lexical_member(
     problem: Problem, lexical: bool | str, texts: Any, trees_of: TreesOf, seed: int, threads: int, beam: int = 10
 ) -> Member:
     """The member of a problem, whose rows are as the trees see them. texts: labels x features of their own, or None."""
+    if lexical == "auto" and texts is None and problem.X.nnz > LONG_ROWS * problem.rows:
+        return Member({"kept": False, "why": f"rows have more than {LONG_ROWS} features: words would take too long"})
     head, told = _fitted(problem, texts, trees_of, seed, threads, beam)
     only_texts = texts is not None and bool((np.diff(texts.indptr)[problem.rows_of_label == 0] > 0).any())
     if lexical is True or only_texts:  # labels that have only a text are found by words or not at all
@@ -109,9 +112,13 @@ def _best_k1(
 
 
 def is_gain(before: Any, after: Any, error: Any) -> bool:
-    """Whether one measure rises by more than chance would have it, and none falls by more than it may have it."""
+    """Whether one measure rises by more than chance would have it, and all others clearly too.
+
+    The head was fitted on fewer labels than it will rank. On winapi-seealso it kept P@1 there and cost 3.5 points of it
+    among all labels, so what is merely not worse is not enough.
+    """
     rise = after - before
-    return bool((rise > ERRORS * error).any() and (rise >= -0.5 * error).all())
+    return bool((rise > ERRORS * error).any() and (rise > error).all())
 
 
 def smaller_problem(problem: Problem, texts: Any, seed: int) -> tuple[Problem, Problem, Any, Bools] | None:
