@@ -98,7 +98,7 @@ private:
     next.length = from + middle.size() + word_.size() - to;
     if (next.length == 0) return;
     std::memcpy(next.bytes.data(), word_.data(), from);
-    std::memcpy(next.bytes.data() + from, middle.data(), middle.size());
+    if (!middle.empty()) std::memcpy(next.bytes.data() + from, middle.data(), middle.size());
     std::memcpy(next.bytes.data() + from + middle.size(), word_.data() + to, word_.size() - to);
     next.probe = {xxh3_64(next.bytes.data(), next.length)};
     vocabulary_.prefetch_slot(next.probe.hash);
