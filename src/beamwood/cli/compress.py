@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from beamwood.cli.support import options as o
-from beamwood.cli.support.given import Given, truth_of
+from beamwood.cli.support.given import Given
 from beamwood.cli.support.output import show, show_json
 from beamwood.errors import SettingsError
+from beamwood.life.truth import rows_and_truth
 from beamwood.storage.compress import Compression
 
 
@@ -74,5 +75,4 @@ def measured_on(model: Any, given: Given) -> tuple[Any, Any]:
     records = given.all_records()
     if model.text is None:
         raise SettingsError("This model was trained from numbers and knows no words. Give --x and --y.")
-    truth, _ = truth_of(model, records)
-    return model.text.transform(records.texts), truth[:, : model.n_labels]
+    return rows_and_truth(model, records.texts, records.labels)

@@ -12,11 +12,12 @@ import typer
 
 from beamwood.batch.score import ask_texts
 from beamwood.cli.support import options as o
-from beamwood.cli.support.given import Given, truth_of
+from beamwood.cli.support.given import Given
 from beamwood.cli.support.output import say, show, show_json
 from beamwood.errors import DataError
 from beamwood.inputs.arguments import cores
 from beamwood.inputs.data import read_matrix
+from beamwood.life.truth import truth_of_keys
 from beamwood.training.progress import progress_for
 
 
@@ -72,7 +73,7 @@ def _asked(model: Any, given: Given, *, k: int, beam: int, threads: int) -> tupl
     """The true labels, the model's answers, and how many of the true labels it does not know."""
     if given.is_text:
         records = given.all_records()
-        truth, unseen = truth_of(model, records)
+        truth, unseen = truth_of_keys(model, records.labels)
         return truth, ask_texts(model, records.texts, k=k, beam=beam, threads=threads), unseen
     by_number = given.kind == "svmlight"
     rows = given.rows(model.n_features if by_number else None, model.n_labels if by_number else None)

@@ -23,7 +23,6 @@ Flags = npt.NDArray[np.bool_]
 
 FIRST_RANKS = (0, 1, 2, 3, 5)  # where a group of ranks starts, counted from 0; the last has all that follow
 DEPTH = 10  # ranks that curves are fitted on
-LEAST_ROWS = 100
 _KNOTS = 64
 _BINS = 50
 _PLACES = ("ranks", "scores", "probabilities")

@@ -21,7 +21,6 @@ Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
-DEPTH = 100  # labels per row that are looked at
 LEAST_SEEN = 20  # true answers of a label that its own cut needs
 _GOAL = re.compile(r"\s*(precision|recall)\s*>=\s*([0-9.]+)\s*")
 _PER = ("model", "label")
@@ -137,6 +136,15 @@ def per_label(
     return own
 
 
+def passing(labels: Labels, values: npt.NDArray[Any], least: float, own: npt.NDArray[np.float32] | None) -> Flags:
+    """Which labels (-1: none) reach the threshold, their own where they have one."""
+    bar: Any = np.float32(least)
+    if own is not None:
+        each = own[np.maximum(labels, 0)]
+        bar = np.where(np.isnan(each), bar, each)
+    return np.asarray((labels >= 0) & (values >= bar), np.bool_)
+
+
 @dataclass(frozen=True, eq=False)
 class Thresholds:
     """What a model knows to tell labels that apply from others: curves, a cut, and labels' own cuts (NaN: none)."""
@@ -162,10 +170,6 @@ class Thresholds:
             )
         return self.curves(scores)
 
-    def values(self, scores: npt.NDArray[np.float32], on: str) -> npt.NDArray[np.float32]:
-        """What a cut is compared with."""
-        return self.probability(scores) if on == "probability" else scores
-
     def kept(self, threshold: Any, labels: Labels, scores: npt.NDArray[np.float32]) -> Flags:
         """Which labels of answers (rows x k in rank order, padded with -1) apply.
 
@@ -177,14 +181,10 @@ class Thresholds:
                     "threshold is True and this model has no cut; expected one. Use model = model.cut(X, Y), or give "
                     "the least probability as a number."
                 )
-            values = self.values(scores, self.cut.on)
-            least: Any = np.float32(self.cut.least)
-            if self.own is not None:
-                own = self.own[np.maximum(labels, 0)]
-                least = np.where(np.isnan(own), least, own)
-            return np.asarray((labels >= 0) & (values >= least), np.bool_)
+            values = self.probability(scores) if self.cut.on == "probability" else scores
+            return passing(labels, values, self.cut.least, self.own)
         if isinstance(threshold, bool) or not isinstance(threshold, (int, float, np.number)) or not 0 <= threshold <= 1:
             raise SettingsError(
                 f"threshold is {threshold!r:.60}; expected a probability from 0 to 1, or True for the stored cut."
             )
-        return np.asarray((labels >= 0) & (self.probability(scores) >= np.float32(threshold)), np.bool_)
+        return passing(labels, self.probability(scores), float(threshold), None)

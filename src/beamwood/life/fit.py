@@ -31,10 +31,10 @@ def calibrated(model: Labelled, parts: ModelParts, X: Any, Y: Any, threads: int)
     return with_curves(parts, curves), calibration.measured(scores, curves(scores), right)
 
 
-def with_curves(parts: ModelParts, curves: Curves | None) -> ModelParts:
+def with_curves(parts: ModelParts, curves: Curves) -> ModelParts:
     """The same with other curves; a cut on the old ones means nothing any more and goes."""
     kept = {n: a for n, a in parts.sections.items() if not n.startswith(("calibration/", "cut/"))}
-    return ModelParts(replace(parts.shape, cut=None), kept | (curves.sections() if curves else {}))
+    return ModelParts(replace(parts.shape, cut=None), kept | curves.sections())
 
 
 def with_cut(
@@ -46,23 +46,21 @@ def with_cut(
     labels, scores = model.topk(rows, k=min(k, model.n_labels), threads=threads)
     curves = Curves.read(parts.sections)
     on = "score" if curves is None else "probability"
-    values = np.asarray(scores if curves is None else curves(scores), np.float64)
+    values = scores if curves is None else curves(scores)
     there = labels >= 0
     right = relevant(labels, truth)[there]
-    found: npt.NDArray[np.float64] = values[there]
+    found: npt.NDArray[np.float64] = values[there].astype(np.float64)
     least, precision, recall, f1 = cut.choose(found, right, truth.nnz, goal)
     sections = {n: a for n, a in parts.sections.items() if not n.startswith("cut/")}
     if per == "label":
         own = cut.per_label(labels[there], found, right, model.n_labels, least, goal)
         sections["cut/least"] = own
-        precision, recall, f1 = _reached(labels[there], found, right, own, least, truth.nnz)
+        precision, recall, f1 = _reached(right, cut.passing(labels[there], values[there], least, own), truth.nnz)
     chosen = cut.Cut(str(for_).replace(" ", ""), per, on, least, rows.shape[0], precision, recall, f1)
     return ModelParts(replace(parts.shape, cut=chosen.describe()), sections)
 
 
-def _reached(labels: Any, values: Any, right: Any, own: Any, least: float, true: int) -> tuple[float, float, float]:
-    """Precision, recall and f1 of cuts per label."""
-    passed = values >= np.where(np.isnan(own[labels]), least, own[labels])
-    hits = float(right[passed].sum())
-    count = float(passed.sum())
+def _reached(right: Any, passed: Any, true: int) -> tuple[float, float, float]:
+    """Precision, recall and f1 of the labels that pass."""
+    hits, count = float(right[passed].sum()), float(passed.sum())
     return hits / max(1.0, count), hits / max(1, true), 2 * hits / max(1.0, count + true)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,30 +35,31 @@ def rows_and_truth(model: Known, X: Any, Y: Any, least: int = 1) -> tuple[Any, A
     X: a matrix of rows, or texts for a model that knows words. Y: a matrix, lists of label ids, or, for texts or rows,
     lists of label keys. least: so many rows there must be.
     """
-    rows = _rows(model, X)
-    truth = _truth(model, Y, rows.shape[0])
-    if truth.shape[0] != rows.shape[0]:
-        raise DataError(f"Y has {truth.shape[0]:,} rows and X {rows.shape[0]:,}; expected as many of each.")
+    rows, truth = rows_and_all_truth(model, X, Y)
     if rows.shape[0] < least:
         raise DataError(f"X has {rows.shape[0]:,} rows; expected at least {least:,}. Give more rows.")
-    return rows, truth
+    return rows, truth[:, : model.n_labels]
 
 
 def rows_and_all_truth(model: Known, X: Any, Y: Any) -> tuple[Any, Any]:
     """The same, but labels that the model lacks have columns of their own behind those of the model, to be missed."""
-    if not _has_keys(Y):
-        return rows_and_truth(model, X, Y)
-    rows, keys = _rows(model, X), as_label_keys(Y)
-    if len(keys) != rows.shape[0]:
-        raise DataError(f"Y has {len(keys):,} rows and X {rows.shape[0]:,}; expected as many of each.")
+    rows = _rows(model, X)
+    truth = truth_of_keys(model, as_label_keys(Y))[0] if _has_keys(Y) else _truth(model, Y)
+    if truth.shape[0] != rows.shape[0]:
+        raise DataError(f"Y has {truth.shape[0]:,} rows and X {rows.shape[0]:,}; expected as many of each.")
+    return rows, truth
+
+
+def truth_of_keys(model: Known, keys: Iterable[Iterable[str]]) -> tuple[Any, int]:
+    """Rows x labels of label keys, and how many labels the model lacks: they have columns behind those of the model."""
     new: dict[str, int] = {}
     starts, ids = [0], []
     for row in keys:
         found = {key: model.label_of(key) for key in row}
         ids += sorted(new.setdefault(k, model.n_labels + len(new)) if i is None else i for k, i in found.items())
         starts.append(len(ids))
-    shape = (len(keys), model.n_labels + len(new))
-    return rows, sp.csr_array((np.ones(len(ids), np.float32), np.array(ids, np.int64), starts), shape=shape)
+    shape = (len(starts) - 1, model.n_labels + len(new))
+    return sp.csr_array((np.ones(len(ids), np.float32), np.array(ids, np.int64), starts), shape=shape), len(new)
 
 
 def _rows(model: Known, X: Any) -> Any:
@@ -68,24 +70,11 @@ def _rows(model: Known, X: Any) -> Any:
     return as_csr(model.text.transform(as_texts(X)), model.n_features, "X")
 
 
-def _truth(model: Known, Y: Any, rows: int) -> Any:
-    if not _has_keys(Y):
-        truth = label_matrix(Y, "Y", labels=model.n_labels)
-        if truth.shape[1] != model.n_labels:
-            raise DataError(
-                f"Y has {truth.shape[1]:,} columns; expected {model.n_labels:,}, one per label of the model."
-            )
-        return truth
-    starts, found = np.zeros(rows + 1, np.int64), []
-    keys = as_label_keys(Y)
-    if len(keys) != rows:
-        raise DataError(f"Y has {len(keys):,} rows and X {rows:,}; expected as many of each.")
-    for number, row in enumerate(keys):
-        known = {label for key in row if (label := model.label_of(key)) is not None}
-        found += sorted(known)
-        starts[number + 1] = starts[number] + len(known)
-    ones = np.ones(len(found), np.float32)
-    return sp.csr_array((ones, np.array(found, np.int64), starts), shape=(rows, model.n_labels))
+def _truth(model: Known, Y: Any) -> Any:
+    truth = label_matrix(Y, "Y", labels=model.n_labels)
+    if truth.shape[1] != model.n_labels:
+        raise DataError(f"Y has {truth.shape[1]:,} columns; expected {model.n_labels:,}, one per label of the model.")
+    return truth
 
 
 def _has_keys(Y: Any) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import scipy.sparse as sp
 import typer
 
 from beamwood.cli.support.output import say
@@ -140,15 +139,3 @@ class Given:
             say(f"  {message}")
         if self.bad and self.skipped > len(self.bad):
             say(f"  and {self.skipped - len(self.bad):,} more")
-
-
-def truth_of(model: Any, records: Records) -> tuple[sp.csr_matrix, int]:
-    """Rows x labels, and how many labels the model has never seen: they get columns of their own, to be missed."""
-    starts, ids = [0], []
-    new: dict[str, int] = {}
-    for keys in records.labels:
-        found = {key: model.label_of(key) for key in keys}
-        ids += sorted(new.setdefault(k, model.n_labels + len(new)) if i is None else i for k, i in found.items())
-        starts.append(len(ids))
-    shape = (len(records.labels), model.n_labels + len(new))
-    return sp.csr_matrix(([1.0] * len(ids), ids, starts), shape=shape, dtype="float32"), len(new)
