@@ -6,7 +6,7 @@ from beamwood.engine import LayerChoice, Stats
 from beamwood.errors import BeamwoodError, BeamwoodWarning, DataError, FormatError, SettingsError
 from beamwood.explain import Explanation
 from beamwood.filters import Filter
-from beamwood.hits import Hit, Hits
+from beamwood.hits import Answers, Hit, Hits
 from beamwood.inputs import datasets
 from beamwood.inputs.data import LabelledRows, read_npz, read_svmlight, read_xmc, write_xmc
 from beamwood.inputs.label_table import LabelTable
@@ -30,6 +30,7 @@ from beamwood.training.train import train, train_text
 __all__ = [
     "Activation",
     "AnswerChanges",
+    "Answers",
     "BeamwoodError",
     "BeamwoodWarning",
     "Calibration",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from beamwood.errors import BeamwoodError, DataError
-from beamwood.hits import Hit, Hits
+from beamwood.hits import Answers, Hit, Hits
+from beamwood.inputs.arguments import as_texts
 
 if TYPE_CHECKING:
     from beamwood.server.transport import Answer
@@ -59,10 +60,11 @@ class Client:
 
     def search_many(
         self, texts: Sequence[str], k: int = 10, beam: int = 10, min_score: float | None = None, **more: Any
-    ) -> list[Hits]:
+    ) -> Answers:
         """The same for many texts at once."""
-        answer = self._ask(texts=list(texts), k=k, beam=beam, min_score=min_score, **more)
-        return [_hits(result) for result in answer["results"]]
+        texts = as_texts(texts)
+        answer = self._ask(texts=texts, k=k, beam=beam, min_score=min_score, **more)
+        return Answers((_hits(result) for result in answer["results"]), texts)
 
     def topk(self, features: Sequence[tuple[int, float]], k: int = 10, beam: int = 10, **more: Any) -> Hits:
         """The best k labels for a row of numbers: (index, value) pairs."""

@@ -19,6 +19,7 @@ from beamwood.engine import Searcher
 from beamwood.errors import FormatError
 from beamwood.inputs.arguments import whole_below
 from beamwood.lexical.explained import HeadShares, best_sum, head_shares
+from beamwood.show.answers import explanation_html
 from beamwood.storage.build import layer_name
 from beamwood.storage.parts import ModelParts
 
@@ -105,6 +106,9 @@ class Explanation:
         if self.words is not None and self.head is not None:
             lines += describe_head(self.words, self.head)
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return explanation_html(self)
 
 
 def describe(step: Step, activation: str) -> list[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
+
+from beamwood.show.answers import hits_html, many_html
+from beamwood.show.frames import frame_of, hit_columns
 
 
 class Hit(NamedTuple):
@@ -29,6 +32,36 @@ class Hits(list[Hit]):
     def __repr__(self) -> str:
         """The list, or why there is none."""
         return super().__repr__() if self or self.known_terms else "[] (no known words)"
+
+    def to_frame(self, kind: str = "pandas") -> Any:
+        """A data frame with a row per hit: rank, label, key, name, score and, where known, probability and found_by.
+
+        kind: "pandas", "polars" or "arrow"; that library must be installed.
+        """
+        return frame_of(hit_columns([self]), kind)
+
+    def _repr_html_(self) -> str:
+        return hits_html(self, self.known_terms)
+
+
+class Answers(list[Hits]):
+    """The hits of many texts, in their order."""
+
+    def __init__(self, answers: Iterable[Hits] = (), texts: Sequence[str] = ()) -> None:
+        super().__init__(answers)
+        self._texts = texts
+
+    def to_frame(self, kind: str = "pandas") -> Any:
+        """All hits below each other: the number of the query, its text, and what `Hits.to_frame` has.
+
+        kind: "pandas", "polars" or "arrow"; that library must be installed.
+        """
+        query = [number for number, hits in enumerate(self) for _ in hits]
+        text = [self._texts[number] for number in query]
+        return frame_of({"query": query, "text": text, **hit_columns(self)}, kind)
+
+    def _repr_html_(self) -> str:
+        return many_html(self._texts, self)
 
 
 class JsonAnswer(NamedTuple):

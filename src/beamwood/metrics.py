@@ -14,6 +14,7 @@ from beamwood.inputs.arguments import positive
 from beamwood.inputs.label_matrix import LabelsLike, label_matrix
 from beamwood.inputs.matrices import SparseMatrix, check_dimensions, dense_array, is_sparse
 from beamwood.inputs.structure import valid_csr
+from beamwood.show.answers import metrics_html
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -82,6 +83,9 @@ class Metrics:
                 f"* not measured: at most {self.depth} labels are ranked per row, and what follows counts as missed"
             )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return metrics_html(self)
 
 
 _MEASURES = tuple(f.name for f in fields(Metrics) if f.name not in {"rows", "depth", "at", "errors", "by_rows"})

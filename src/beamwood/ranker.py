@@ -15,12 +15,13 @@ from beamwood import _core
 from beamwood.engine import Engine, Forests, Found, Searcher, Stats, allocate
 from beamwood.errors import SettingsError
 from beamwood.filters import Filter, make_filter
-from beamwood.hits import Hits, JsonAnswer, hits_above
-from beamwood.inputs.arguments import MOST, checked_text, positive
+from beamwood.hits import Answers, Hits, JsonAnswer, hits_above
+from beamwood.inputs.arguments import MOST, as_texts, checked_text, positive
 from beamwood.inputs.matrices import MatrixLike, as_csr
 from beamwood.inputs.text import FittedText
 from beamwood.life.calibration import NONE as NO_CURVES
 from beamwood.life.cut import Cut, Thresholds
+from beamwood.show.answers import model_html
 from beamwood.storage.label_strings import LabelStrings, given_labels
 from beamwood.storage.parts import ModelParts
 
@@ -56,6 +57,21 @@ class Ranker:
     def text(self) -> FittedText | None:
         """The text features the model was trained with, if it was trained from text."""
         return self._text
+
+    def _repr_html_(self) -> str:
+        shape = self._parts.shape
+        return model_html(
+            "beamwood model" if shape.trees else "beamwood exact index",
+            {
+                "labels": shape.labels,
+                "features": shape.features,
+                "trees": len(shape.trees),
+                "layers": ", ".join(str(len(tree.nodes)) for tree in shape.trees),
+                "activation": shape.activation.name,
+                "takes": "texts and rows" if self._text is not None else "rows",
+                "probabilities": "yes" if self.is_calibrated else "no; calibrate gives them",
+            },
+        )
 
     def _fitted_text(self) -> FittedText:
         if self._text is None:
@@ -263,15 +279,15 @@ class Ranker:
         exact: bool = False,
         filter: Filter | None = None,
         threshold: bool | float | None = None,
-    ) -> list[Hits]:
-        """The same for many texts at once, with the same answers."""
-        fitted = self._fitted_text()
+    ) -> Answers:
+        """The same for many texts at once, with the same answers; `.to_frame()` makes a data frame of them."""
+        fitted, texts = self._fitted_text(), as_texts(texts)
         X = fitted.transform(texts, threads=positive(threads, "threads"))
         k = min(positive(k, "k"), self._parts.shape.labels)
         labels, scores, found = self.found(X, k, beam, threads, exact=exact, filter=filter, threshold=threshold)
         known = np.diff(X.indptr).tolist()
         empty: list[Any] = []
-        return [
+        answers = (
             hits_above(
                 _core.hits(labels[i], scores[i], self._captions, None if found is None else found[i])
                 if known[i]
@@ -280,7 +296,8 @@ class Ranker:
                 known[i],
             )
             for i in range(len(known))
-        ]
+        )
+        return Answers(answers, texts)
 
     def probability(self, scores: Any) -> Scores:
         """How probable it is that labels with these scores apply: for arrays that topk gave, one row per query.

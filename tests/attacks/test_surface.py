@@ -28,6 +28,7 @@ NOTHING_TO_DAMAGE = {
         "Compression",
         "Cut",
         "AnswerChanges",
+        "Answers",
         "ChangedQuery",
         "Difference",
         "Explanation",

@@ -65,7 +65,14 @@ def as_texts(texts: Any) -> list[str]:
         raise DataError(
             f"texts is a {type(texts).__name__}; expected a list of strings. Matrices go to topk and train."
         )
-    return texts if isinstance(texts, list) else list(texts)
+    return texts if isinstance(texts, list) else plain_column(texts)
+
+
+def plain_column(column: Iterable[Any]) -> list[Any]:
+    """The values of a column as Python's own: a column of Arrow would give scalars of its own kind."""
+    as_list = getattr(column, "to_pylist", None)
+    found = as_list() if callable(as_list) else list(column)
+    return found if isinstance(found, list) else list(column)
 
 
 def as_path(path: Any, what: str = "the path") -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from beamwood.errors import DataError, SettingsError
+from beamwood.inputs.arguments import plain_column
 from beamwood.inputs.sources import Source, name_of, text_lines
 
 
@@ -121,7 +122,7 @@ def as_label_keys(labels: Any) -> list[list[str]]:
     if isinstance(labels, (str, bytes, Mapping)) or not isinstance(labels, Iterable) or hasattr(labels, "tocsr"):
         raise DataError(f"labels is a {type(labels).__name__}; expected a list of label keys per row, like [['wool']].")
     rows: list[list[str]] = []
-    for number, row in enumerate(labels):
+    for number, row in enumerate(plain_column(labels)):
         if isinstance(row, str):
             raise DataError(
                 f"the labels of row {number} are one string; expected a list of label keys. Give [{row!r:.40}]."

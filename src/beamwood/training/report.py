@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from beamwood.show.answers import report_html
 from beamwood.training.progress import Progress, Update
 
 
@@ -47,6 +48,9 @@ class Report:
         plain["seconds"] = [list(stage) for stage in self.seconds]
         plain["nonzeros"] = [list(layers) for layers in self.nonzeros]
         return {**plain, "total_seconds": self.total_seconds}
+
+    def _repr_html_(self) -> str:
+        return report_html(self)
 
 
 class Stopwatch:
