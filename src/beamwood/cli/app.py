@@ -17,17 +17,17 @@ import typer
 from typer.core import TyperGroup
 
 from beamwood._version import __version__
+from beamwood.cli.ask.diff import diff
+from beamwood.cli.ask.evaluate import evaluate
+from beamwood.cli.ask.explain import explain
+from beamwood.cli.ask.inspect import inspect
+from beamwood.cli.ask.predict import predict
+from beamwood.cli.ask.search import search
 from beamwood.cli.bench import bench
 from beamwood.cli.calibrate import calibrate
 from beamwood.cli.compress import compress
 from beamwood.cli.convert import convert
-from beamwood.cli.diff import diff
-from beamwood.cli.evaluate import evaluate
-from beamwood.cli.explain import explain
 from beamwood.cli.index import index
-from beamwood.cli.inspect import inspect
-from beamwood.cli.predict import predict
-from beamwood.cli.search import search
 from beamwood.cli.serve import serve
 from beamwood.cli.support.options import DEBUG, flag
 from beamwood.cli.support.output import say
