@@ -122,17 +122,27 @@ def test_a_client_that_reads_too_slowly_loses_its_long_answer(wordy: Path) -> No
         assert server.json("POST", "/v1/search", {"text": "wool"})["hits"]
 
 
-def test_a_thread_that_gives_way_keeps_its_policy_and_its_niceness() -> None:
+def test_a_thread_that_gives_way_is_nicer_than_its_process_and_no_more_so_each_time() -> None:
     found: list[tuple[int, int]] = []
 
     def look() -> None:
-        for changed in (False, True):
-            if changed:
+        for changes in (0, 1, 2):
+            for _ in range(changes):
                 _core.give_way()
             found.append((os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, threading.get_native_id())))
 
+    usual = os.getpriority(os.PRIO_PROCESS, os.getpid())
     thread = threading.Thread(target=look)
     thread.start()
     thread.join()
-    assert len(found) == 2
-    assert found[0] == found[1]
+    nicer = min(19, usual + 10)
+    assert found == [(os.SCHED_OTHER, usual), (os.SCHED_OTHER, nicer), (os.SCHED_OTHER, nicer)]
+
+
+def test_engine_threads_make_way_for_the_event_loop(wordy: Path) -> None:
+    with Running(wordy, "--log", "off") as server:
+        [worker] = server.worker_pids()
+        nice = {int(task): os.getpriority(os.PRIO_PROCESS, int(task)) for task in os.listdir(f"/proc/{worker}/task")}
+        loop = nice.pop(worker)
+        assert loop == os.getpriority(os.PRIO_PROCESS, os.getpid())
+        assert min(19, loop + 10) in nice.values()

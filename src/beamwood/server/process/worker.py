@@ -23,6 +23,7 @@ import uvicorn
 import uvloop
 from uvicorn.server import ServerState
 
+from beamwood import _core
 from beamwood.errors import BeamwoodError
 from beamwood.server.app.dispatch import App
 from beamwood.server.app.handlers import Handlers
@@ -306,6 +307,7 @@ def main() -> None:
     logging.getLogger("uvicorn").propagate = False
     _more_files()
     sys.setswitchinterval(_SWITCH_SECONDS)
+    _core.go_first()  # the event loop: threads that it starts make way for it by themselves
     metrics = ServerMetrics(list(options.models), options.workers, metrics_file)
     try:
         worker = Worker(number, supervisor, options, OpenFiles.from_numbers(list(options.models), files), metrics)
