@@ -31,7 +31,7 @@ configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OF
 native_build = $(call configure,$(1),-DBEAMWOOD_DEV=ON $(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-page test-rivals test-serve test-resume bench laws fuzz fuzz-foreign sanitize \
+.PHONY: help demo test test-page test-rivals test-serve test-resume test-ecosystem bench laws fuzz fuzz-foreign sanitize \
   sanitize-short coverage-native lint format tidy types native docs wheels pins release clean
 .DELETE_ON_ERROR:
 
@@ -41,6 +41,7 @@ help:
 	@echo "make test-page  the search page in Chromium: typing, beam, explanations, dark, phone"
 	@echo "make test-serve overload, swaps, SIGTERM, killed workers, hostile requests: CAMPAIGNS='swap kill' chooses"
 	@echo "make test-resume  KILLS=$(KILLS) trainings killed at random moments: each goes on to the same file"
+	@echo "make test-ecosystem  other programs that work with ours, each for real: the reference client of MCP"
 	@echo "make bench      the paper's benchmark on small stand-ins and against rivals, with plots: build/bench-report"
 	@echo "make laws       the laws on LAWS=$(LAWS) random models"
 	@echo "make fuzz       FUZZ=$(FUZZ) damaged model files"
@@ -115,6 +116,14 @@ test-serve: $(VENV)/.package $(VENV)/.developer
 test-resume: $(VENV)/.package
 	$(call say,$(KILLS) trainings that are killed and go on)
 	@$(BIN)/python tests/campaigns/resume.py --kills $(KILLS)
+
+# Other programs bring requirements that must not touch ours: an environment of their own.
+test-ecosystem: $(VENV)/.package
+	$(call say,other programs that work with ours)
+	@$(PYTHON) -m venv --clear build/ecosystem
+	@build/ecosystem/bin/python -m pip install -qq "mcp>=2" pytest pytest-timeout numpy scipy typer rich
+	@$(WITH_TOOLS) build/ecosystem/bin/python -m pip install -qq .
+	@build/ecosystem/bin/python -m pytest -q -c /dev/null tests/ecosystem
 
 lint: $(VENV)/.developer
 	$(call say,lint)

@@ -28,6 +28,7 @@ from beamwood.cli.calibrate import calibrate
 from beamwood.cli.compress import compress
 from beamwood.cli.convert import convert
 from beamwood.cli.index import index
+from beamwood.cli.mcp import mcp
 from beamwood.cli.serve import serve
 from beamwood.cli.support.options import DEBUG, flag
 from beamwood.cli.support.output import say
@@ -107,6 +108,21 @@ def _beamwood(
     """
 
 
-_VERBS = (train, index, predict, evaluate, search, explain, serve, inspect, calibrate, diff, compress, convert, bench)
+_VERBS = (
+    train,
+    index,
+    predict,
+    evaluate,
+    search,
+    explain,
+    serve,
+    inspect,
+    calibrate,
+    diff,
+    compress,
+    convert,
+    mcp,
+    bench,
+)
 for _verb in _VERBS:
     app.command(no_args_is_help=True)(_verb)
