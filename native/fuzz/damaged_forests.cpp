@@ -99,7 +99,7 @@ int try_all(Random& random, const OwnedForest& own, const Filter& sound, std::sp
 } // namespace
 
 int main(int count, char** arguments) {
-  const int rounds = count > 1 ? std::atoi(arguments[1]) : 3000;
+  const int rounds = count > 1 ? static_cast<int>(std::strtol(arguments[1], nullptr, 10)) : 3000;
   check::seed = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1;
   Random random;
   int reported = 0;

@@ -28,7 +28,7 @@ inline std::vector<Test>& tests() {
 }
 
 struct Registered {
-  Registered(const char* name, void (*run)()) { tests().push_back({name, run}); }
+  Registered(const char* name, void (*run)()) noexcept { tests().push_back({name, run}); }
 };
 
 inline std::uint64_t seed = 1;

@@ -117,7 +117,7 @@ public:
   void offer(const std::shared_ptr<Job>& job, unsigned helpers) {
     std::lock_guard guard(lock_);
     try {
-      while (workers_.size() < helpers) workers_.emplace_back([this](std::stop_token stop) { serve(stop); });
+      while (workers_.size() < helpers) workers_.emplace_back([this](const std::stop_token& stop) { serve(stop); });
     } catch (const std::system_error&) { // the machine gives no more threads: those that are there do the work
     }
     if (workers_.empty()) return;
@@ -135,7 +135,7 @@ private:
     return pool;
   }
 
-  void serve(std::stop_token stop) {
+  void serve(const std::stop_token& stop) {
     const FloatMode mode;
     while (!stop.stop_requested()) {
       std::shared_ptr<Job> job;

@@ -10,6 +10,7 @@ struct StoppingOpener : CascadeOpener {
   StopFlag* flag = nullptr;
   int left = 0, after = 0;
 
+  // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): templates call it, nothing is virtual
   bool find(std::size_t l, std::uint32_t node, std::uint32_t parent, std::uint32_t& number) {
     after += flag->load();
     if (--left == 0) flag->store(true);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <vector>
 
@@ -70,7 +71,7 @@ private:
   };
 
   // Thrown when the chunks that a slice meets are so much wider than average that its scores would fill the memory.
-  struct TooWide {};
+  struct TooWide : std::exception {};
   static constexpr std::uint64_t kMostScores = 64u << 20;
 
   // Queries evaluated together: as many as keep the scores of a layer within some 16 MiB, if chunks are of like width.

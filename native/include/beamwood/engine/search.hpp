@@ -276,7 +276,7 @@ private:
   // should end at the same time. False when one call said so.
   template <class Function> static bool each_run(const Workers& workers, std::size_t count, Function&& function) {
     const std::size_t run =
-        workers.threads == 1 ? kRun : std::clamp<std::size_t>(count / (32 * workers.threads), 1, kRun);
+        workers.threads == 1 ? kRun : std::clamp<std::size_t>(count / (std::size_t{32} * workers.threads), 1, kRun);
     std::atomic<bool> sound{true};
     parallel_for(workers, (count + run - 1) / run, [&](std::size_t task, unsigned worker) {
       for (std::size_t i = task * run; i < std::min(count, (task + 1) * run) && sound; ++i)

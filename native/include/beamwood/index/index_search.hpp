@@ -207,7 +207,7 @@ private:
   }
 
   bool worth_completing(std::size_t added) const noexcept {
-    return met_count_ >= k_ && postings_[added] > met_count_ + kLookUp * k_ * (active_.size() - added);
+    return met_count_ >= k_ && postings_[added] > met_count_ + std::size_t{kLookUp} * k_ * (active_.size() - added);
   }
 
   // Completes the k best sums so far by look-ups: k labels then reach the least of them.

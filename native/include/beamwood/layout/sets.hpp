@@ -13,12 +13,12 @@
 
 namespace beamwood {
 
-// How many of `count` rising numbers are below `wanted`: a binary search whose steps are no branches.
-inline std::uint64_t rank_of(const std::uint16_t* numbers, std::uint64_t count, std::uint32_t wanted) noexcept {
+// How many of `count` rising numbers are below `bound`: a binary search whose steps are no branches.
+inline std::uint64_t rank_of(const std::uint16_t* numbers, std::uint64_t count, std::uint32_t bound) noexcept {
   const std::uint16_t* base = numbers;
   for (std::uint64_t left = count; left > 0;) {
     const std::uint64_t half = (left + 1) / 2;
-    base += (0 - std::uint64_t{base[half - 1] < wanted}) & half;
+    base += (0 - std::uint64_t{base[half - 1] < bound}) & half;
     left -= half;
   }
   return static_cast<std::uint64_t>(base - numbers);
@@ -78,8 +78,8 @@ public:
       std::memcpy(&bits, set + word, sizeof bits);
       return bits;
     };
-    const auto nth =
-        static_cast<std::uint64_t>(std::popcount(pair(0) & below_[0]) + std::popcount(pair(2) & below_[1]));
+    const auto nth = static_cast<std::uint64_t>(std::popcount(pair(0) & below_[0])) +
+                     static_cast<std::uint64_t>(std::popcount(pair(2) & below_[1]));
     const std::uint64_t in_bits = (pair(word_) >> bit_ & 1) & std::uint64_t{nth < count};
     const Place listed = place_in_short_list(set, count, child_);
     const std::uint64_t bits = 0 - std::uint64_t{form.bits(count)};

@@ -84,7 +84,8 @@ private:
   void cut(unsigned threads) {
     pieces_.assign(1, 0);
     constexpr std::size_t kMost = 4096; // Ctrl-C is heard between pieces
-    const std::size_t size = std::min(kMost, threads == 1 ? order_.size() : order_.size() / (8 * threads) + 1);
+    const std::size_t size =
+        std::min(kMost, threads == 1 ? order_.size() : order_.size() / (std::size_t{8} * threads) + 1);
     for (std::size_t at = size; at < order_.size(); at += size) {
       while (at < order_.size() && order_[at] >> 32 == order_[at - 1] >> 32) ++at;
       if (at < order_.size()) pieces_.push_back(at);

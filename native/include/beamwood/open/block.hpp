@@ -62,7 +62,7 @@ private:
         break;
       }
       std::copy_n(sums_.data(), siblings.width, block.sums);
-      count(found, static_cast<std::uint64_t>(words) * 4 + found * 8);
+      count(found, static_cast<std::uint64_t>(words) * 4 + std::uint64_t{found} * 8);
     }
     if (matcher == Matcher::dense) lookup_.leave(chunk.support);
     return sound;
@@ -95,7 +95,7 @@ private:
         float sum = 0.0f;
         for (std::uint32_t i = 0; i < found; ++i) sum += matches_[i].value * column.weight[matches_[i].row];
         block.sums[child] = sum;
-        count(found, found * 8);
+        count(found, std::uint64_t{found} * 8);
       }
       if (matcher == Matcher::dense) lookup_.leave(column.support);
     }

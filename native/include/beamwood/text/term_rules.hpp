@@ -36,7 +36,7 @@ public:
   Stemmers stemmers;
 
   char* room_for(std::size_t bytes) {
-    if (bytes > size_) {
+    if (bytes > size_ || buffer_ == nullptr) {
       buffer_ = std::make_unique_for_overwrite<char[]>(bytes);
       size_ = bytes;
     }

@@ -208,7 +208,7 @@ private:
   void halve_large(std::span<const Stretch> large) {
     const auto members = [&](const Stretch& s) { return std::span(order_).subspan(s.begin, s.size()); };
     const auto left_size = [&](const Stretch& s) { return halves(s).first.size(); };
-    if (large.size() >= 2 * workers_.threads) {
+    if (large.size() >= std::size_t{2} * workers_.threads) {
       parallel_for(workers_, large.size(), [&](std::size_t task, unsigned worker) {
         const Stretch& s = large[task];
         halvers_[worker].halve(rows_, members(s), left_size(s), dice(s), [](std::size_t n, auto&& f) {
