@@ -20,6 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.problems import random_problem
 
 import beamwood as bw
+from beamwood.life.calibration import calibration_error
+from beamwood.life.truth import relevant
 from beamwood.sklearn import RankScorer, XMRClassifier
 
 _NEAR = (
@@ -172,11 +174,62 @@ def test_scores_of_many_labels_are_those_of_evaluate() -> None:
 @pytest.mark.filterwarnings("ignore::beamwood.BeamwoodWarning")
 def test_predict_proba_of_very_many_labels_is_what_the_beam_reaches() -> None:
     X, Y = random_problem(1500, 60, 1200, seed=0)
-    estimator = XMRClassifier("fast").fit(X, Y.astype(int))
+    estimator = XMRClassifier("fast").fit(X, Y.astype(int).toarray())
     shares = estimator.predict_proba(X[:20])
     labels, scores = estimator.decision_top(X[:20], 5)
     assert shares.shape == (20, 1200)
     np.testing.assert_allclose(np.take_along_axis(shares, labels, axis=1), scores, atol=1e-7)
+
+
+def wordy_problem(rows: int, seed: int = 0) -> tuple[Any, Any]:
+    """Rows that hold the features of their one to four labels, of 300, most of the time, and noise."""
+    rng = np.random.default_rng(seed)
+    X, Y = np.zeros((rows, 400), np.float32), np.zeros((rows, 300), np.int64)
+    for row in range(rows):
+        labels = rng.choice(300, rng.integers(1, 5), replace=False)
+        Y[row, labels] = 1
+        X[row, labels[rng.random(len(labels)) < 0.8]] = 1.0
+        X[row, 300 + rng.integers(0, 100, 4)] = 1.0
+    return sp.csr_matrix(X), sp.csr_matrix(Y)
+
+
+@pytest.mark.filterwarnings("ignore::beamwood.BeamwoodWarning")
+def test_predict_gives_as_many_labels_as_apply_where_fit_learnt_a_cut() -> None:
+    X, Y = wordy_problem(3000)
+    new, truth = wordy_problem(500, seed=1)
+    plain = XMRClassifier("fast").fit(X, Y)
+    tagger = XMRClassifier("fast", calibrate=0.2).fit(X, Y)
+    for found, expected in zip(tagger.decision_top(new), plain.decision_top(new), strict=True):
+        assert found.tobytes() == expected.tobytes()  # probabilities change no ranking
+    count = np.diff(tagger.predict(new).indptr)
+    assert count.min() < 2 < count.max()
+    f1 = [2 * P.multiply(truth).sum() / (P.sum() + truth.sum()) for P in (tagger.predict(new), plain.predict(new))]
+    assert f1[0] > f1[1] + 0.05
+    assert np.diff(tagger.set_params(k=2).predict(new).indptr).max() == 2
+    assert tagger.set_params(threshold=1.0, k=None).predict(new).nnz <= plain.predict(new).nnz
+
+
+@pytest.mark.filterwarnings("ignore::beamwood.BeamwoodWarning")
+def test_predict_proba_is_sparse_where_y_was_and_calibrated_where_fit_learnt_it() -> None:
+    X, Y = wordy_problem(3000)
+    new, truth = wordy_problem(1000, seed=1)
+    raw = XMRClassifier("fast").fit(X, Y)
+    sure = XMRClassifier("fast", calibrate=0.2).fit(X, Y)
+    assert not sp.issparse(XMRClassifier("fast").fit(X, Y.toarray()).predict_proba(new))
+    gaps = []
+    for estimator in (raw, sure):
+        P = estimator.predict_proba(new)
+        assert sp.issparse(P)
+        assert P.shape == truth.shape
+        assert P.nnz <= 100 * 1000
+        labels, scores = estimator.decision_top(new, 3)
+        first = P.indptr[:-1]
+        np.testing.assert_array_equal(P.indices[first], labels[:, 0])
+        shown = estimator.model_.probability(scores)[:, 0] if estimator is sure else scores[:, 0]
+        np.testing.assert_allclose(P.data[first], shown, atol=1e-6)
+        said = np.take_along_axis(P.toarray(), labels, axis=1).ravel()
+        gaps.append(calibration_error(said, relevant(labels, truth).ravel()))
+    assert gaps[1] < 0.6 * gaps[0]
 
 
 def test_weights_count_as_repeated_rows_near_the_optimum() -> None:
@@ -184,8 +237,8 @@ def test_weights_count_as_repeated_rows_near_the_optimum() -> None:
     twice = np.r_[np.arange(60), np.arange(30)]
     weights = np.where(np.arange(60) < 30, 2.0, 1.0)
     near = XMRClassifier("fast", eps=1e-6, max_iter=10_000, prune=0.0)
-    repeated = clone(near).fit(X[twice], Y[twice]).predict_proba(X)
-    weighted = clone(near).fit(X, Y, sample_weight=weights).predict_proba(X)
+    repeated = clone(near).fit(X[twice], Y[twice].toarray()).predict_proba(X)
+    weighted = clone(near).fit(X, Y.toarray(), sample_weight=weights).predict_proba(X)
     np.testing.assert_allclose(weighted, repeated, atol=2e-3)
 
 

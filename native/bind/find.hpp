@@ -3,10 +3,12 @@
 #include "forest.hpp"
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "beamwood/life/curves.hpp"
+#include "beamwood/life/tally.hpp"
 #include "beamwood/strings.hpp"
 #include "beamwood/wire/json.hpp"
 
@@ -36,7 +38,12 @@ struct Captions {
   const Strings *keys, *names; // null: numbers; the keys
   In<std::uint32_t> ranks;     // of the curves, as are the next two; empty: not calibrated
   In<float> scores, probabilities;
+  float least; // what labels above the stored cut reach; NaN: there is none
+  std::unique_ptr<beamwood::AnswerTally> given = std::make_unique<beamwood::AnswerTally>(); // by all answers so far
 
+  void count(const std::int64_t* labels, const float* values, std::size_t size, bool has_terms) const {
+    given->add(labels, values, size, has_terms, curves(), least);
+  }
   beamwood::Curves curves() const {
     return {{ranks.data(), ranks.shape(0)},
             {scores.data(), scores.shape(0)},
@@ -74,6 +81,7 @@ inline void put_hits(const std::int64_t* labels, const float* scores, const std:
     if (listed_by) ((out += ",\"found_by\":\"") += kFoundBy[listed_by[i] & 3]) += '"';
     out += '}';
   }
+  captions.count(labels, scores, count, known_terms > 0);
   out += "],\"known_terms\":";
   beamwood::json::put_number(std::uint64_t{known_terms}, out);
 }
@@ -103,6 +111,7 @@ inline Found find(PyForest& self, const beamwood::Vectorizer& vectorizer, std::s
   // A damaged vocabulary may name features that the forest does not have.
   found.sound = vectorizer.transform_one(text, scratch.text, scratch.ids, scratch.values) &&
                 (scratch.ids.empty() || scratch.ids.back() < self.forest.features);
+  vectorizer.count(scratch.text);
   if (!found.sound || scratch.ids.empty()) return found;
   if (self.forest.unit_rows)
     beamwood::to_unit_length(scratch.values.data(), scratch.values.size(), scratch.values.data());

@@ -16,6 +16,7 @@
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #pragma GCC diagnostic pop
 
@@ -70,13 +71,23 @@ std::optional<StringList> list_of(const Strings* strings) {
 // The lines of some rows' answers. between: a character between cells, or none for JSON.
 nb::bytes print_answers(const Labels& labels, const Scores& scores, std::uint64_t first_row, const Strings* keys,
                         const Strings* names, const Strings* ids, bool quote_ids, const std::string& between,
-                        unsigned threads) {
+                        unsigned threads, const std::optional<Scores>& probabilities) {
   const std::size_t rows = labels.shape(0), k = labels.shape(1);
   if (scores.shape(0) != rows || scores.shape(1) != k) throw nb::value_error("labels and scores differ in shape");
+  if (probabilities && (probabilities->shape(0) != rows || probabilities->shape(1) != k))
+    throw nb::value_error("labels and probabilities differ in shape");
   const auto key_list = list_of(keys), name_list = list_of(names), id_list = list_of(ids);
   const auto pointer = [](const std::optional<StringList>& list) { return list ? &*list : nullptr; };
-  const Answers all{labels.data(),      scores.data(),    rows,     k, first_row, pointer(key_list),
-                    pointer(name_list), pointer(id_list), quote_ids};
+  const Answers all{labels.data(),
+                    scores.data(),
+                    rows,
+                    k,
+                    first_row,
+                    pointer(key_list),
+                    pointer(name_list),
+                    pointer(id_list),
+                    quote_ids,
+                    probabilities ? probabilities->data() : nullptr};
   const Workers workers = python_workers(threads);
   std::vector<std::string> pieces;
   std::size_t size = 0;
@@ -109,7 +120,8 @@ void bind_readers(nb::module_& m) {
   m.def("print_rows", &print_rows);
   m.def("print_answers", &print_answers, nb::arg("labels"), nb::arg("scores"), nb::arg("first_row"),
         nb::arg("keys").none(), nb::arg("names").none(), nb::arg("ids").none(), nb::arg("quote_ids"),
-        nb::arg("between"), nb::arg("threads"), "Lines of JSON, or of cells with a character between them.");
+        nb::arg("between"), nb::arg("threads"), nb::arg("probabilities").none() = nb::none(),
+        "Lines of JSON, or of cells with a character between them.");
   nb::class_<RowParser>(m, "RowParser")
       .def(
           "__init__",

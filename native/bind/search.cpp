@@ -74,13 +74,28 @@ void bind_search(nb::module_& m) {
       .def(
           "__init__",
           [](Captions* self, const Strings* keys, const Strings* names, const In<std::uint32_t>& ranks,
-             const In<float>& scores, const In<float>& probabilities) {
+             const In<float>& scores, const In<float>& probabilities, float least) {
             if (ranks.shape(0) * scores.shape(0) != probabilities.shape(0) || (ranks.shape(0) && ranks.data()[0] != 0))
               throw nb::value_error("the curves do not have a probability for each group of ranks and knot");
-            new (self) Captions{keys, names, ranks, scores, probabilities};
+            new (self) Captions{keys, names, ranks, scores, probabilities, least};
           },
           nb::arg("keys").none(), nb::arg("names").none(), nb::arg("ranks"), nb::arg("scores"),
-          nb::arg("probabilities"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+          nb::arg("probabilities"), nb::arg("least") = std::numeric_limits<float>::quiet_NaN(), nb::keep_alive<1, 2>(),
+          nb::keep_alive<1, 3>())
+      .def(
+          "count",
+          [](const Captions& self, const In<std::int64_t>& labels, const In<float>& scores, bool has_terms) {
+            self.count(labels.data(), scores.data(), std::min(labels.shape(0), scores.shape(0)), has_terms);
+          },
+          nb::arg("labels"), nb::arg("scores"), nb::arg("has_terms"), "Counts an answer that was not written here.")
+      .def(
+          "take",
+          [](const Captions& self) {
+            AnswerTally& given = *self.given;
+            return nb::make_tuple(given.queries.exchange(0), given.empty.exchange(0), given.answered.exchange(0),
+                                  given.top.exchange(0.0), given.labels.exchange(0));
+          },
+          "(queries, empty ones, answers, sum of their first values, labels above the cut) since this was last asked.")
       .def(
           "probability",
           [](const Captions& self, const nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& scores,

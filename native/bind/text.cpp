@@ -131,6 +131,7 @@ void transform_task(const Vectorizer& vectorizer, std::span<const std::string_vi
     rows.whole = rows.whole && vectorizer.append_one(text, scratch, rows.ids, rows.values, guess);
     rows.lengths.push_back(static_cast<std::int64_t>(rows.ids.size() - before));
   }
+  if (guess) vectorizer.count(scratch); // texts that a model learns from are no queries
 }
 
 Rows transform_all(const Vectorizer& vectorizer, std::span<const std::string_view> texts, bool guess,
@@ -202,5 +203,11 @@ void bind_text(nb::module_& m) {
           },
           nb::arg("blocks"), nb::arg("norm"), nb::keep_alive<1, 2>())
       .def("transform", &transform, nb::arg("texts"), nb::arg("threads"), nb::arg("guess") = true)
+      .def(
+          "take_terms",
+          [](const Vectorizer& self) {
+            return nb::make_tuple(self.terms().known.exchange(0), self.terms().unknown.exchange(0));
+          },
+          "Terms of queries that the vocabulary had, and lacked, since this was last asked.")
       .def_prop_ro("columns", &Vectorizer::columns);
 }

@@ -26,6 +26,9 @@ from beamwood.storage.layers import Layer
 from beamwood.training.report import Report
 from beamwood.training.settings import Settings
 from beamwood.training.train import train, train_text
+from beamwood.tuning.folds import CrossValidation, cross_validate
+from beamwood.tuning.search import Trial
+from beamwood.tuning.tune import Tuned, tune
 
 __all__ = [
     "Activation",
@@ -37,6 +40,7 @@ __all__ = [
     "ChangedQuery",
     "Client",
     "Compression",
+    "CrossValidation",
     "Cut",
     "DataError",
     "Difference",
@@ -60,7 +64,10 @@ __all__ = [
     "Stats",
     "TextBlock",
     "TextFeatures",
+    "Trial",
+    "Tuned",
     "__version__",
+    "cross_validate",
     "datasets",
     "diff",
     "evaluate",
@@ -75,6 +82,7 @@ __all__ = [
     "stream",
     "train",
     "train_text",
+    "tune",
     "write_xmc",
 ]
 

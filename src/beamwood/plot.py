@@ -34,6 +34,7 @@ from beamwood.training.report import Report
 
 if TYPE_CHECKING:
     from beamwood.model import Model
+    from beamwood.tuning.tune import Tuned
 
 COLOURS = ("#1b6e53", "#d98c21", "#3c6fb0", "#a8466b", "#6b6b6b", "#7fb069", "#8a63b5", "#c9b02f")
 _GREY = "#5a5a5a"
@@ -238,6 +239,29 @@ def plot_reliability(model: Model, X: Any, Y: Any, *, k: int = 5, parts: int = 1
     panel.set_ylabel("share that is right")
     panel.legend(frameon=False)
     _title(figure, f"the first {k} labels of {len(labels):,} rows")
+    return figure
+
+
+def plot_tuning(tuned: Tuned) -> Figure:
+    """What a search found (`bw.tune`): quality on held-out rows against the time of a query, the frontier joined.
+
+    A point per trial of the last step; its size is that of the model.
+    """
+    if not hasattr(tuned, "frontier"):
+        raise SettingsError(f"tuned is a {type(tuned).__name__}; expected what bw.tune gave.")
+    last = max((trial.step for trial in tuned.trials), default=0)
+    trials = [trial for trial in tuned.trials if trial.step == last and not trial.failed]
+    figure, (panel,) = _panels(1, width=6.0, height=4.2)
+    best = tuned.frontier()
+    panel.plot([t.microseconds for t in best], [t.gain for t in best], color=COLOURS[1], linewidth=1)
+    largest = max((trial.bytes for trial in trials), default=1)
+    for trial in trials:
+        colour = COLOURS[1] if trial.name == tuned.changed else COLOURS[0]
+        panel.scatter([trial.microseconds], [trial.gain], s=20 + 180 * trial.bytes / largest, color=colour, alpha=0.6)
+        panel.annotate(trial.name, (trial.microseconds, trial.gain), fontsize=8)
+    panel.set_xlabel("microseconds per query")
+    panel.set_ylabel("points gained on held-out rows")
+    _title(figure, f"{len(trials)} trials on {trials[0].rows if trials else 0:,} rows; large points are large models")
     return figure
 
 

@@ -36,6 +36,7 @@ from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import positive
 from beamwood.inputs.matrices import MatrixLike, is_sparse
 from beamwood.inputs.structure import check_believable, valid_csr
+from beamwood.life.fit import DEPTH_OF_CUT
 from beamwood.metrics import evaluate
 from beamwood.model import Model
 from beamwood.storage import store
@@ -105,9 +106,12 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     preset:        "fast", "balanced" or "best"; every other setting that is None is the preset's (see `Settings`).
     beam:          nodes kept per layer in predict.
-    k:             labels that predict gives each row of a multi-label problem; None: as many as the rows of fit have
-                   on average, rounded (`k_`).
-    threshold:     score that these labels must reach as well; None: no bound. See docs/scores.md for choosing one.
+    k:             labels that predict gives each row of a multi-label problem at most; None: with a stored cut as many
+                   as apply, without one as many as the rows of fit have on average, rounded (`k_`).
+    threshold:     what these labels must reach as well: a probability of a calibrated model, a score of another; None:
+                   the stored cut, or no bound where there is none.
+    calibrate:     learn probabilities and a cut in fit: True, or the share of rows to learn them on (see `train`). It
+                   takes about as long as the rest of fit.
     random_state:  a seed, or None for a new one in every fit.
     n_jobs:        threads; None is one, -1 all cores. Never changes the result.
 
@@ -121,6 +125,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         beam: int = 10,
         k: int | None = None,
         threshold: float | None = None,
+        calibrate: bool | float = False,
         branching: int | None = None,
         max_leaf: int | None = None,
         tree: Any = None,
@@ -144,6 +149,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.beam = beam
         self.k = k
         self.threshold = threshold
+        self.calibrate = calibrate
         self.branching = branching
         self.max_leaf = max_leaf
         self.tree = tree
@@ -176,19 +182,26 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             threads=self._threads(),
             progress=False,
             row_weights=weights,
+            calibrate=self.calibrate,
             **self._given(),
         )
         return self
 
     def predict(self, X: MatrixLike) -> Any:
-        """The best class of each row; for many labels an indicator of the kind that fit was given."""
+        """The best class of each row; for many labels an indicator of the kind that fit was given.
+
+        Of many labels it has those above the threshold, or above the cut that is stored in `model_`, or the best k.
+        """
         if not self._multilabel(check=True):
             labels, _ = self._topk(X, 1)
             return self.classes_[labels[:, 0]]
-        labels, scores = self._topk(X, min(self.k_, self.model_.n_labels))
+        cut = self.threshold is None and self.model_.threshold is not None
+        most = self.k or (DEPTH_OF_CUT if cut else self.k_)
+        labels, scores = self._topk(X, min(most, self.model_.n_labels), threshold=True if cut else None)
         found = labels >= 0
         if self.threshold is not None:
-            found &= scores >= self.threshold
+            values = self.model_.probability(scores) if self.model_.is_calibrated else scores
+            found &= values >= self.threshold
         offsets = np.concatenate([[0], found.sum(axis=1).cumsum()])
         answer = sp.csr_matrix(
             (np.ones(offsets[-1], self.y_dtype_), labels[found], offsets), shape=(len(labels), self.model_.n_labels)
@@ -213,25 +226,28 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(np.average(right, weights=sample_weight))
 
     @available_if(_scores_are_shares)  # type: ignore[untyped-decorator, unused-ignore]
-    def predict_proba(self, X: MatrixLike) -> npt.NDArray[np.float64]:
-        """The scores of all labels, dense: for few labels. Those of classes are scaled to a sum of 1 per row.
+    def predict_proba(self, X: MatrixLike) -> Any:
+        """How probable each label is, rows x labels. Those of classes are scaled to a sum of 1 per row.
 
-        With more than 1,000 labels those that the beam search does not reach have the least value; `decision_top` gives
-        the best labels without a column for each. Scores rank labels; how near they are to true probabilities
-        depends on loss and activation.
+        Sparse where y of fit was: the best 100 labels of each row, in rank order. Dense otherwise; with more than 1,000
+        labels those that the beam search does not reach then have the least value. A model that is not calibrated
+        (see `calibrate`) gives scores: they rank labels, and how near they are to probabilities depends on the data.
         """
         check_is_fitted(self)
         every = self.model_.n_labels
-        beam = max(self.beam, every) if every <= _FEW_LABELS else self.beam
-        labels, scores = self._topk(X, min(every, _FEW_LABELS), beam=beam)
-        dense = np.zeros((len(labels), every), np.float64)
+        sparse = self._multilabel() and self.y_sparse_
+        beam = max(self.beam, every) if every <= _FEW_LABELS and not sparse else self.beam
+        labels, shown = self._topk(X, min(every, DEPTH_OF_CUT if sparse else _FEW_LABELS), beam=beam)
+        if self.model_.is_calibrated:
+            shown = self.model_.probability(shown)
         row, place = np.nonzero(labels >= 0)
-        dense[row, labels[row, place]] = scores[row, place]
-        dense = np.clip(dense, _LEAST, _MOST)
-        if self._multilabel():
-            return dense
-        shares: npt.NDArray[np.float64] = dense / dense.sum(axis=1, keepdims=True)
-        return shares
+        values = np.clip(shown[row, place].astype(np.float64), _LEAST, _MOST)
+        if sparse:
+            offsets = np.searchsorted(row, np.arange(len(labels) + 1))
+            return sp.csr_matrix((values, labels[row, place], offsets), shape=(len(labels), every))
+        dense = np.full((len(labels), every), _LEAST, np.float64)
+        dense[row, labels[row, place]] = values
+        return dense if self._multilabel() else dense / dense.sum(axis=1, keepdims=True)
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may expect of it."""
@@ -281,10 +297,11 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ones = np.ones(len(y), np.float32)
         return sp.csr_matrix((ones, places, np.arange(len(y) + 1)), shape=(len(y), len(self.classes_)))
 
-    def _topk(self, X: Any, k: int, beam: int | None = None) -> tuple[Any, Any]:
+    def _topk(self, X: Any, k: int, beam: int | None = None, threshold: bool | None = None) -> tuple[Any, Any]:
         check_is_fitted(self)
         X = validate_data(self, _valid(X, "X"), accept_sparse="csr", dtype=(np.float32, np.float64), reset=False)
-        return self.model_.topk(X, k=k, beam=self.beam if beam is None else beam, threads=self._threads())
+        beam = self.beam if beam is None else beam
+        return self.model_.topk(X, k=k, beam=beam, threads=self._threads(), threshold=threshold)
 
     def _multilabel(self, check: bool = False) -> bool:
         if check:

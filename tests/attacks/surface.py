@@ -148,6 +148,7 @@ def training_room(folder: Path) -> Room:
             (Y, lambda v: trained(negatives="user", negatives_matrix=v)),
             (optional(Z), lambda v: trained(Y=np.eye(ROWS), label_features=v)),
             *((anything(), lambda v, n=n: trained(**{n: v})) for n in ("row_weights", "names", "keys", "lexical")),
+            (anything(), lambda v: trained(calibrate=v)),
             (odd(files(folder)), lambda v: trained(checkpoint=v)),
         ],
         "train_text": [
@@ -155,6 +156,17 @@ def training_room(folder: Path) -> Room:
             (damaged.label_keys(), lambda v: told(labels=v)),
             *((anything(), lambda v, n=n: told(**{n: v})) for n in ("names", "text", "label_texts", "lexical")),
             (anything(), lambda v: told(label_texts={"hat": v})),
+        ],
+        "cross_validate": [
+            (X, lambda v: bw.cross_validate(v, plain(LABELS), folds=2, preset="fast", progress=False, threads=1)),
+            (Y, lambda v: bw.cross_validate(plain(FEATURES), v, folds=2, preset="fast", progress=False, threads=1)),
+            (anything(), lambda v: bw.cross_validate(plain(FEATURES), plain(LABELS), folds=v, progress=False)),
+            (odd(damaged.label_keys()), lambda v: bw.cross_validate(TEXTS, v, folds=2, preset="fast", progress=False)),
+        ],
+        "tune": [
+            (X, lambda v: bw.tune(v, plain(LABELS), 1, progress=False)),
+            (Y, lambda v: bw.tune(plain(FEATURES), v, 1, progress=False)),
+            *((anything(), lambda v, n=n: bw.tune(TEXTS, KEYS, **{n: v})) for n in ("budget", "text", "target_mb")),
         ],
         "index": [
             (Z, bw.index),

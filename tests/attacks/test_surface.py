@@ -25,6 +25,7 @@ NOTHING_TO_DAMAGE = {
     *("BeamwoodError", "BeamwoodWarning", "DataError", "FormatError", "ServerError", "SettingsError", "__version__"),
     *(
         "Calibration",
+        "CrossValidation",
         "Compression",
         "Cut",
         "AnswerChanges",
@@ -39,6 +40,8 @@ NOTHING_TO_DAMAGE = {
         "Metrics",
         "Report",
         "Stats",
+        "Trial",
+        "Tuned",
     ),  # what calls return
     "Client",  # what it sends is judged by the server: tests/server
     "Layer",  # judged by from_layers

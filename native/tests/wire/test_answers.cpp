@@ -44,6 +44,12 @@ TEST(answers_as_json_lines) {
   CLAIM(joined(all, '\0') == "{\"row\":40,\"keys\":[\"1\",\"0\"],\"names\":[\"c\",\"a\\\"b\"],\"scores\":[0.5,0.25]}\n"
                              "{\"row\":41,\"keys\":[],\"names\":[],\"scores\":[]}\n",
         "numbers for keys");
+  const std::vector<float> probable{0.75f, 0.5f, 0.0f, 0.0f};
+  all.probabilities = probable.data(), all.names = nullptr;
+  CLAIM(joined(all, '\0') == "{\"row\":40,\"keys\":[\"1\",\"0\"],\"scores\":[0.5,0.25],\"probabilities\":[0.75,0.5]}\n"
+                             "{\"row\":41,\"keys\":[],\"scores\":[],\"probabilities\":[]}\n",
+        "probabilities behind scores");
+  CLAIM(joined(all, ',') == "40,1,1,0.5,0.75\n40,2,0,0.25,0.5\n41,,,,\n", "a cell for each probability");
 }
 
 TEST(answers_as_cells) {

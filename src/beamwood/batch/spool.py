@@ -26,8 +26,17 @@ _ROWS_PER_GROUP = 1 << 17  # of a Parquet file
 class Spool:
     """Gathers blocks; `note` is whether every id so far is a whole number."""
 
-    def __init__(self, kind: str, sections: Sections, labels: int, k: int, with_ids: bool) -> None:
+    def __init__(
+        self,
+        kind: str,
+        sections: Sections,
+        labels: int,
+        k: int,
+        with_ids: bool,
+        probable: Callable[[Any], Any] | None = None,
+    ) -> None:
         self._kind, self._sections, self._labels, self._k, self._with_ids = kind, sections, labels, k, with_ids
+        self._probable = probable  # makes probabilities of scores, where the model knows them
         self.note: Any = True
         if kind == "parquet":
             _pyarrow()  # says so now when it is missing
@@ -89,20 +98,24 @@ class Spool:
             yield starts.astype(number)
 
     def _parquet(self, gathered: BinaryIO, draft: BinaryIO) -> None:
-        """Columns id, row, keys, names and scores; a row's answers are lists."""
+        """Columns id, row, keys, names, scores and probabilities; a row's answers are lists."""
         pa, pq = _pyarrow()
         tables = [_arrow_strings(pa, self._sections, name, self._labels) for name in ("keys", "names")]
         tables = tables if tables[1] is not None else tables[:1]
         whole = bool(self.note)
         fields = [("id", pa.int64() if whole else pa.string())] * self._with_ids + [("row", pa.int64())]
         fields += [(name, pa.list_(pa.large_string())) for name in ("keys", "names")[: len(tables)]]
-        schema = pa.schema([*fields, ("scores", pa.list_(pa.float32()))])
+        numbers = ["scores"] + ["probabilities"] * (self._probable is not None)
+        schema = pa.schema([*fields, *((name, pa.list_(pa.float32())) for name in numbers)])
         row = 0
         with pq.ParquetWriter(draft, schema) as writer:
             waiting: list[Any] = []
             for labels, scores, ids in self._blocks(gathered):
                 columns = _id_column(pa, ids, whole) if self._with_ids else []
-                columns += [pa.array(np.arange(row, row + len(labels))), *_lists(pa, tables, labels, scores)]
+                columns += [
+                    pa.array(np.arange(row, row + len(labels))),
+                    *_lists(pa, tables, labels, *self._numbers(scores)),
+                ]
                 waiting.append(pa.record_batch(columns, schema=schema))
                 row += len(labels)
                 if sum(map(len, waiting)) >= _ROWS_PER_GROUP:
@@ -110,6 +123,10 @@ class Spool:
                     waiting.clear()
             if waiting:
                 writer.write_table(pa.Table.from_batches(waiting))
+
+    def _numbers(self, scores: Any) -> list[Any]:
+        """Scores, and probabilities of a model that knows them."""
+        return [scores] if self._probable is None else [scores, self._probable(scores)]
 
 
 def _put(
@@ -163,11 +180,12 @@ def _id_column(pa: Any, listed: bytes, whole: bool) -> list[Any]:
     return [pa.array([i if i is None or isinstance(i, str) else json.dumps(i) for i in ids], pa.string())]
 
 
-def _lists(pa: Any, tables: list[Any], labels: Any, scores: Any) -> list[Any]:
-    """Columns of lists: what each table says of the labels, and the scores."""
+def _lists(pa: Any, tables: list[Any], labels: Any, *numbers_of: Any) -> list[Any]:
+    """Columns of lists: what each table says of the labels, and their scores and other numbers."""
     found = labels >= 0
     starts = np.zeros(len(labels) + 1, np.int32)
     np.cumsum(found.sum(axis=1), out=starts[1:])
     offsets, numbers = pa.array(starts), pa.array(labels[found])
-    values = [table.take(numbers) for table in tables] + [pa.array(scores[found], pa.float32())]
+    values = [table.take(numbers) for table in tables]
+    values += [pa.array(each[found], pa.float32()) for each in numbers_of]
     return [pa.ListArray.from_arrays(offsets, each) for each in values]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -58,26 +58,30 @@ class Writer(Protocol):
 
 def writer_for(kind: str, model: Any, *, with_ids: bool, packed: bool, threads: int, k: int) -> Writer:
     """The writer of a format."""
-    strings = LabelStrings(model.parts)
+    strings, probable = LabelStrings(model.parts), model.probability if model.is_calibrated else None
     if kind in _BETWEEN:
-        return Lines(strings, _BETWEEN[kind], with_ids, packed, threads)
+        return Lines(strings, _BETWEEN[kind], with_ids, packed, threads, probable)
     if kind == "npz" and with_ids:
         raise SettingsError(
             "--id-column is given and .npz holds only numbers; expected .jsonl, .csv, .tsv or .parquet, which carry "
             "ids. The rows of a .npz have the order of the data."
         )
-    return Spool(kind, model.parts.sections, model.n_labels, k, with_ids)
+    return Spool(kind, model.parts.sections, model.n_labels, k, with_ids, probable)
 
 
 @dataclass
 class Lines:
-    """JSON: one object per row. CSV and TSV: one line per answer, and one without an answer for a row that has none."""
+    """JSON: one object per row. CSV and TSV: one line per answer, and one without an answer for a row that has none.
+
+    probable: makes probabilities of scores, where the model knows them.
+    """
 
     strings: LabelStrings
     between: str
     with_ids: bool
     packed: bool
     threads: int
+    probable: Callable[[Any], Any] | None = None
     note: Any = None
 
     def start(self) -> bytes:
@@ -86,16 +90,15 @@ class Lines:
             return b""
         named = self.strings.native[1] is not None
         columns = ["id"] * self.with_ids + ["row", "rank", "key"] + ["name"] * named + ["score"]
+        columns += ["probability"] * (self.probable is not None)
         return self._packed((self.between.join(columns) + "\n").encode())
 
     def block(self, first_row: int, labels: Any, scores: Any, ids: Sequence[Any] | None) -> bytes:
         """The lines of some rows; a block that is packed is a gzip member of its own."""
         named, quote = (None, False) if ids is None else _packed_ids(ids, json_text=not self.between)
-        return self._packed(
-            _core.print_answers(
-                labels, scores, first_row, *self.strings.native, named, quote, self.between, self.threads
-            )
-        )
+        shown = None if self.probable is None else self.probable(scores)
+        strings = (*self.strings.native, named, quote)
+        return self._packed(_core.print_answers(labels, scores, first_row, *strings, self.between, self.threads, shown))
 
     def convert(self, gathered: BinaryIO, target: Path) -> None:
         """Nothing is left to do: the lines are the file."""

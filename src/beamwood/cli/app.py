@@ -33,6 +33,7 @@ from beamwood.cli.serve import serve
 from beamwood.cli.support.options import DEBUG, flag
 from beamwood.cli.support.output import say
 from beamwood.cli.train import train
+from beamwood.cli.tune import tune
 from beamwood.errors import BeamwoodError, one_line
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
@@ -110,6 +111,7 @@ def _beamwood(
 
 _VERBS = (
     train,
+    tune,
     index,
     predict,
     evaluate,

@@ -11,9 +11,11 @@ import typer
 from beamwood.cli.support import options as o
 from beamwood.cli.support import words as w
 from beamwood.cli.support.given import Given
-from beamwood.cli.support.held import Held
+from beamwood.cli.support.held import Held, share_of
 from beamwood.cli.support.output import bytes_in_words, check_free, say, show, show_json, written
+from beamwood.cli.support.settings import settings_of
 from beamwood.lexical.label_texts import in_words
+from beamwood.life.calibration import Calibration
 from beamwood.training.checkpoint import remove
 from beamwood.training.progress import progress_for
 
@@ -26,10 +28,7 @@ def train(
     x: o.X = None,
     y: o.Y = None,
     preset: Annotated[str, typer.Option(help="fast, balanced or best.")] = "balanced",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any setting, e.g. --set trees=3 --set prune=0.2; repeat."),
-    ] = None,
+    set_: o.Set = None,
     seed: Annotated[int, typer.Option(min=0, help="Same data, settings and seed: the same file.")] = 0,
     threads: o.Threads = None,
     labels_file: Annotated[
@@ -76,6 +75,18 @@ def train(
         str | None,
         typer.Option(help="Hold this share of the rows back, e.g. 5%, and measure the model on them.", metavar="SHARE"),
     ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Measure with so many folds first: each part of the rows by a model of the others."),
+    ] = None,
+    calibrate: Annotated[
+        str | None,
+        typer.Option(
+            help="Learn probabilities and a cut on this share of the rows, e.g. 5%, or auto. The model stays the same; "
+            "training takes about twice as long.",
+            metavar="SHARE",
+        ),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write how the training went to this file, as JSON.")] = None,
     force: o.Force = False,
     json_: o.Json = False,
@@ -95,12 +106,13 @@ def train(
     check_free(output, force, stream=False)
     check_free(report, force)
     progress = progress_for(not (quiet or json_))
-    common = {"preset": preset, "seed": seed, "threads": threads, "progress": progress, **_settings(set_ or [])}
+    common = {"preset": preset, "seed": seed, "threads": threads, "progress": progress, **settings_of(set_ or [])}
     common["checkpoint"] = checkpoint
     common |= {} if lexical is None else {"lexical": _lexical(lexical)}
+    common["calibrate"] = False if calibrate is None else calibrate == "auto" or share_of(calibrate, "--calibrate")
     if label_texts is not None and not given.is_text:
         raise typer.BadParameter("--label-texts is given with matrices; expected rows of text, whose words they share")
-    held = Held.of(valid, seed)
+    held = Held.of(valid, seed, folds, None if quiet or json_ else show)
     if given.is_text:
         if label_texts is not None:
             common["label_texts"] = _label_texts(label_texts)
@@ -112,6 +124,7 @@ def train(
         remove(checkpoint)
     found = held.measure(model, threads)
     measured = {} if found is None else {"valid": {"rows": found.rows, **found.as_dict()}}
+    measured |= {} if held.folded is None else {"folds": {"folds": folds, **held.folded.as_dict()}}
     if report is not None:
         with written(report) as stream:
             stream.write((json.dumps({**model.report.to_dict(), **measured}, indent=1) + "\n").encode())
@@ -136,6 +149,7 @@ def _from_texts(given: Given, labels_file: Path | None, features: Any, common: d
         if named < len(seen):
             say(f"note: {labels_file} has names for {named:,} of {len(seen):,} labels; column 1 holds their keys")
     texts, labels = held.split(records.texts, records.labels)
+    held.fold(texts, labels, {"text": features, **common})
     return bw.train_text(texts, labels, text=features, **common)
 
 
@@ -158,6 +172,7 @@ def _from_rows(given: Given, labels_file: Path | None, common: dict[str, Any], h
         table = LabelTable.from_file(labels_file)
         common |= {"keys": table.keys, "names": table.names}
     X, Y = held.split(rows.X, rows.Y)
+    held.fold(X, Y, common)
     return bw.train(X, Y, **common)
 
 
@@ -175,29 +190,6 @@ def _label_texts(path: Path) -> dict[str, str]:
     return read_label_texts(path)
 
 
-def _settings(words: list[str]) -> dict[str, Any]:
-    """name=value words as settings: numbers become numbers, the rest stays text."""
-    found: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise typer.BadParameter(f"--set {word} is not a setting; expected NAME=VALUE, for example --set prune=0.2")
-        found[name] = _value(value)
-    for name in ("preset", "seed", "threads", "lexical", "checkpoint"):
-        if name in found:
-            raise typer.BadParameter(f"--set has {name}; expected another setting. Give it as --{name} {found[name]}.")
-    return found
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
 def _finish(model: Any, output: Path, given: Given, as_json: bool, measured: dict[str, Any]) -> None:
     """Says what was made and what to do with it."""
     size = output.stat().st_size
@@ -213,3 +205,5 @@ def _finish(model: Any, output: Path, given: Given, as_json: bool, measured: dic
     )
     if report.lexical is not None:
         show(in_words(report.lexical))
+    if report.calibration is not None:
+        show(str(Calibration.read(report.calibration)))

@@ -112,6 +112,17 @@ def fit_curves(scores: npt.NDArray[np.float32], right: Flags) -> Curves:
     return Curves(np.array(starts, np.uint32), knots, np.array(table, np.float32))
 
 
+def fitted(scores: npt.NDArray[np.float32], right: Flags) -> tuple[Curves, Calibration]:
+    """Curves of all rows, and how good curves of one half of them are on the other half."""
+    curves = fit_curves(scores, right)
+    shown = curves(scores)
+    even = np.arange(len(scores)) % 2 == 0
+    for half, other in ((even, ~even), (~even, even)):
+        if np.isfinite(scores[half]).any():
+            shown[other] = fit_curves(scores[half], right[half])(scores[other])
+    return curves, measured(scores, shown, right)
+
+
 def _rising(scores: Floats, right: Flags, knots: npt.NDArray[np.float32]) -> Floats:
     """The share of true labels by score at the knots: means of equal parts, made to rise, straight in between."""
     order = np.argsort(scores, kind="stable")
@@ -148,8 +159,9 @@ def _pooled(share: Floats, count: npt.NDArray[np.int64]) -> tuple[Floats, npt.ND
 class Calibration:
     """How far scores and probabilities were from the truth on the rows that the curves were fitted on, in points.
 
-    rows: how many rows. For each depth (1 and 5): expected calibration error in 15 parts of equal width, and the Brier
-    score (mean squared error), of the raw scores held between 0 and 1 and of the probabilities.
+    Each half of the rows is measured with curves of the other half. rows: how many rows. For each depth (1 and 5):
+    expected calibration error in 15 parts of equal width, and the Brier score (mean squared error), of the raw scores
+    held between 0 and 1 and of the probabilities.
     """
 
     rows: int
@@ -157,6 +169,25 @@ class Calibration:
     ece: dict[int, float]
     brier_raw: dict[int, float]
     brier: dict[int, float]
+
+    def describe(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        plain: dict[str, Any] = {"rows": self.rows}
+        for name in ("ece_raw", "ece", "brier_raw", "brier"):
+            plain[name] = {str(k): round(value, 6) for k, value in getattr(self, name).items()}
+        return plain
+
+    @classmethod
+    def read(cls, plain: Any) -> Calibration | None:
+        """From the description in a file, which may be damaged: None where it says nothing."""
+        try:
+            numbers = {
+                name: {int(k): float(value) for k, value in plain[name].items()}
+                for name in ("ece_raw", "ece", "brier_raw", "brier")
+            }
+            return cls(int(plain["rows"]), **numbers) if len({tuple(each) for each in numbers.values()}) == 1 else None
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+            return None
 
     def __str__(self) -> str:
         lines = [f"calibrated on {self.rows:,} rows        score   probability"]

@@ -161,6 +161,13 @@ class Thresholds:
             raise FormatError("The model is damaged: its cuts do not fit its labels. Get a fresh copy of the file.")
         return cls(Curves.read(sections), Cut.read(cut), own)
 
+    @property
+    def least(self) -> float:
+        """What labels above the cut reach: probabilities of a calibrated model, else scores; NaN: no one number."""
+        if self.cut is None or self.own is not None or (self.cut.on == "probability") != (self.curves is not None):
+            return np.nan
+        return self.cut.least
+
     def probability(self, scores: Any) -> npt.NDArray[np.float32]:
         """The probability of each score that topk gave."""
         if self.curves is None:

@@ -20,6 +20,10 @@ from beamwood.storage.parts import ModelParts
 from beamwood.storage.shape import IndexShape, ModelShape
 from beamwood.storage.strings import string_sections
 
+# What belongs to the trees and lists of one model, and to how probable its answers are: arrays, and parts of the shape.
+_OF_ANSWERS = ("tree", "index/", "calibration/", "cut/")
+_NO_ANSWERS: dict[str, Any] = dict.fromkeys(("index", "head", "lexical", "cut", "calibration", "baselines"))
+
 
 @dataclass
 class Assembly:
@@ -80,7 +84,7 @@ def from_layers(
 
 
 def ensemble(models: Sequence[ModelParts], settings: dict[str, Any] | None) -> ModelParts:
-    """One model of the trees of all, without words; names, keys and text features are the first one's."""
+    """One model of the trees of all, without words or probabilities; names, keys, text features are the first one's."""
     if not models:
         raise DataError("The list of models is empty; expected at least one. Give the models whose trees to join.")
     first = models[0].shape
@@ -91,9 +95,9 @@ def ensemble(models: Sequence[ModelParts], settings: dict[str, Any] | None) -> M
         for tree, size in enumerate(model.shape.trees):
             sections |= model.tree_sections(tree, len(sizes))
             sizes.append(size)
-    sections |= {n: a for n, a in models[0].sections.items() if not n.startswith(("tree", "index/"))}
+    sections |= {n: a for n, a in models[0].sections.items() if not n.startswith(_OF_ANSWERS)}
     own = first.settings if settings is None else settings
-    whole = replace(first, trees=tuple(sizes), settings=own, index=None, head=None, lexical=None)
+    whole = replace(first, trees=tuple(sizes), settings=own, **_NO_ANSWERS)
     return ModelParts(whole, sections)
 
 
@@ -125,8 +129,7 @@ def _numbers(shape: ModelShape) -> str:
 
 def one_tree(parts: ModelParts, tree: int) -> ModelParts:
     """A model of one of the trees, without names or text features."""
-    bare: dict[str, Any] = {"text": None, "tokenizer": None, "index": None, "head": None, "lexical": None}
-    shape = replace(parts.shape, trees=(parts.shape.trees[tree],), **bare)
+    shape = replace(parts.shape, trees=(parts.shape.trees[tree],), text=None, tokenizer=None, **_NO_ANSWERS)
     return ModelParts(shape, parts.tree_sections(tree, 0))
 
 
@@ -177,7 +180,12 @@ def with_words(
     return ModelParts(shape, {**parts.sections, **sections})
 
 
+def with_baselines(parts: ModelParts, found: dict[str, float]) -> ModelParts:
+    """The same, with more of what rows and answers were like in training."""
+    return ModelParts(replace(parts.shape, baselines={**(parts.shape.baselines or {}), **found}), parts.sections)
+
+
 def trees_only(parts: ModelParts) -> ModelParts:
-    """The same trees without words."""
-    kept = {n: a for n, a in parts.sections.items() if not n.startswith("index/")}
-    return ModelParts(replace(parts.shape, index=None, head=None, lexical=None), kept)
+    """The same trees without words, and without what was learnt from answers of both."""
+    kept = {n: a for n, a in parts.sections.items() if not n.startswith(_OF_ANSWERS[1:])}
+    return ModelParts(replace(parts.shape, **_NO_ANSWERS), kept)

@@ -120,6 +120,9 @@ class ModelParts:
             "lexical": None
             if shape.lexical is None
             else {**shape.lexical, "head": None if shape.head is None else shape.head.describe()},
+            "calibration": shape.calibration,
+            "cut": shape.cut,
+            "baselines": shape.baselines,
             "nonzeros": nonzeros,
             "bytes": sum(sizes.values()),
             "kind_of_weights": shape.weights if shape.trees or shape.index is None else shape.index.weights,

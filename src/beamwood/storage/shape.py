@@ -49,6 +49,8 @@ class ModelShape:
     index: IndexShape | None = None  # of inverted lists; a model without trees has them
     head: Head | None = None  # of a model that has trees and lists: how their scores become one
     lexical: dict[str, Any] | None = None  # what training found out about words: kept or not, and why
+    calibration: dict[str, Any] | None = None  # how good probabilities were on the rows they were learnt on
+    baselines: dict[str, Any] | None = None  # what rows and answers were like in training, for monitors
     tokenizer: Any = field(default=None, compare=False)  # the function that finds words, which no file holds
 
     def describe(self) -> dict[str, Any]:
@@ -68,6 +70,8 @@ class ModelShape:
             **({} if self.index is None else {"index": self.index.describe()}),
             **({} if self.head is None else {"head": self.head.describe()}),
             **({} if self.lexical is None else {"lexical": self.lexical}),
+            **({} if self.calibration is None else {"calibration": self.calibration}),
+            **({} if self.baselines is None else {"baselines": self.baselines}),
         }
 
     def requires(self) -> list[str]:
@@ -107,7 +111,7 @@ class ModelShape:
                 model.get("cut"),
                 IndexShape.read(model.get("index")),
                 Head.read(model.get("head")),
-                None if model.get("lexical") is None else dict(model["lexical"]),
+                *(None if model.get(n) is None else dict(model[n]) for n in ("lexical", "calibration", "baselines")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None

@@ -22,6 +22,7 @@ class Report:
     seconds:   (stage, seconds) in the order they ran.
     nonzeros:  for each tree the weights kept in each layer, from the top.
     lexical:   whether words of labels rank beside the trees (kept), why not, what held-out rows say; None: not asked.
+    calibration: how far scores and probabilities are from the truth, in points (see `Calibration`); None: not asked.
     """
 
     version: str
@@ -37,6 +38,7 @@ class Report:
     peak_bytes: int
     settings: dict[str, Any] = field(default_factory=dict)
     lexical: dict[str, Any] | None = None
+    calibration: dict[str, Any] | None = None
 
     @property
     def total_seconds(self) -> float:

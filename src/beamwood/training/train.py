@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,15 @@ from beamwood.inputs.matrices import MatrixLike
 from beamwood.inputs.text import FittedText, TextFeatures
 from beamwood.lexical.label_texts import LabelTexts
 from beamwood.lexical.member import Member, lexical_member
+from beamwood.life.baselines import baselines_of
 from beamwood.model import Model
-from beamwood.storage.assemble import with_rows_of_label, with_text, with_words
+from beamwood.storage.assemble import with_baselines, with_rows_of_label, with_text, with_words
 from beamwood.storage.build import Sections
 from beamwood.storage.layers import Layer
+from beamwood.storage.parts import ModelParts
+from beamwood.storage.shape import ModelShape
 from beamwood.storage.strings import string_sections
+from beamwood.training.calibrated import checked_share, with_probabilities
 from beamwood.training.checkpoint import (
     Checkpoint,
     Nowhere,
@@ -63,6 +68,7 @@ def train(
     keys: Sequence[str] | None = None,
     max_memory: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    calibrate: bool | float = False,
     **settings: Any,
 ) -> Model:
     """Trains a model that ranks labels for sparse rows.
@@ -85,6 +91,9 @@ def train(
     checkpoint:       a folder where finished stages are kept. The same call goes on with them after a crash or a kill
                       and gives the same model; with other data or settings it is refused. The folder stays: remove it
                       when the model is saved.
+    calibrate:        the model also knows probabilities, and a cut for f1: curves are fitted on a share of the rows
+                      (True: a twentieth, 2,000 to 20,000), ranked by a second model that has not seen them. Weights
+                      and rankings stay the same; it takes about as long as the trees again.
     """
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
@@ -92,6 +101,7 @@ def train(
     problem = checked_problem(
         X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
     )
+    how = replace(how, calibrate=checked_share(calibrate, problem.rows))
     strings, watch = string_sections(names, keys, problem.labels), Stopwatch(progress_for(progress))
     with checkpoint_in(checkpoint) as kept:
         if checkpoint is not None:
@@ -111,6 +121,7 @@ def train_text(
     threads: int | None = None,
     progress: bool | Progress = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    calibrate: bool | float = False,
     **settings: Any,
 ) -> Model:
     """Trains a model that ranks labels for texts. It then answers `model.search("some text")`.
@@ -142,6 +153,7 @@ def train_text(
     table = LabelTable.from_labels([*labels, list(described.keys)])
     if names is not None:
         table = table.with_names(names)
+    checked_share(calibrate, len(texts))
     watch, text = Stopwatch(progress_for(progress)), text or TextFeatures()
     with checkpoint_in(checkpoint) as kept:
         if checkpoint is not None:
@@ -149,6 +161,7 @@ def train_text(
         with watch.stage("text features", len(texts)) as update:
             fitted, X = kept_text(kept) or _features(texts, described.texts, text, threads, update, kept)
         problem = checked_problem(X, table.matrix(labels), **more)
+        how = replace(how, calibrate=checked_share(calibrate, problem.rows))
         strings = string_sections(None if names is None else table.names, table.keys, problem.labels)
         return _trained(problem, how, watch, strings, kept, fitted, described.matrix(fitted, table, threads))
 
@@ -223,10 +236,19 @@ def _trained(
     member = _words(scaled, how, watch, label_texts)
     if member is not None:
         parts = with_words(parts, member.sections, member.index, member.head, member.told)
+    if how.calibrate:
+        with watch.stage("probabilities", how.calibrate):
+            trees_of = partial(_trees_of, replace(how, settings=replace(settings, lexical=False)))
+            parts = with_probabilities(parts, scaled, label_texts, trees_of, how)
     if text is not None:
         parts = with_text(parts, text)
-    nonzeros = [tree.nonzeros for tree in parts.shape.trees]
-    return Model(parts, report=_report(problem, how, watch, nonzeros, needed, None if member is None else member.told))
+    parts = with_baselines(parts, baselines_of(problem.X, problem.Y))
+    return Model(parts, report=_report(problem, how, watch, parts.shape, needed))
+
+
+def _trees_of(how: How, smaller: Problem) -> ModelParts:
+    """The trees of a smaller problem, whose rows are as trees see them; nothing is shown or kept."""
+    return grown_trees(smaller, how, Stopwatch(progress_for(False)), False, {}, Nowhere()).parts()
 
 
 def _words(problem: Problem, how: How, watch: Stopwatch, label_texts: Any) -> Member | None:
@@ -241,10 +263,9 @@ def _words(problem: Problem, how: How, watch: Stopwatch, label_texts: Any) -> Me
         negatives="tfn" if settings.negatives == "user" else settings.negatives,
         tree=settings.tree if isinstance(settings.tree, str) else "balanced",
     )
-    quiet = Stopwatch(progress_for(False))
 
     def trees_of(smaller: Problem) -> Model:
-        return Model(grown_trees(smaller, replace(how, settings=small), quiet, False, {}, Nowhere()).parts())
+        return Model(_trees_of(replace(how, settings=small), smaller))
 
     with watch.stage("words of labels", problem.rows):
         return lexical_member(problem, settings.lexical, label_texts, trees_of, how.seed, how.threads)
@@ -260,9 +281,8 @@ def _report(
     problem: Problem,
     how: How,
     watch: Stopwatch,
-    nonzeros: Sequence[tuple[int, ...]],
+    shape: ModelShape,
     needed: int,
-    lexical: dict[str, Any] | None,
 ) -> Report:
     """How the training went."""
     return Report(
@@ -274,11 +294,12 @@ def _report(
         labels=problem.labels,
         labels_without_rows=problem.labels_without_rows,
         seconds=tuple(watch.seconds),
-        nonzeros=tuple(nonzeros),
+        nonzeros=tuple(tree.nonzeros for tree in shape.trees),
         estimated_bytes=needed,
         peak_bytes=peak_bytes(),
         settings=how.settings.to_dict(),
-        lexical=lexical,
+        lexical=shape.lexical,
+        calibration=shape.calibration,
     )
 
 

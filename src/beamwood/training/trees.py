@@ -33,6 +33,7 @@ class How:
     seed: int
     threads: int
     max_memory: int | None
+    calibrate: int = 0  # rows that probabilities are learnt on
 
     def facts(self) -> dict[str, Any]:
         """What a checkpoint must have been made with, too."""

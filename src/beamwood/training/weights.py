@@ -82,7 +82,12 @@ def cost_of_mistakes(problem: Problem, settings: Settings) -> float:
     """The number that `C` is or stands for."""
     if settings.C != "auto":
         return float(settings.C)
-    return float(min(1.0, (_FEW_ROWS / problem.rows_per_label) ** 0.25))
+    return auto_cost(problem.rows_per_label)
+
+
+def auto_cost(rows_per_label: float) -> float:
+    """What C="auto" stands for where labels have so many rows on average."""
+    return float(min(1.0, (_FEW_ROWS / max(rows_per_label, 1e-9)) ** 0.25))
 
 
 def ancestors(shape: Skeleton, labels: int) -> list[Ints]:

@@ -10,12 +10,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "beamwood/life/tally.hpp"
 #include "beamwood/text/guess.hpp"
 #include "beamwood/text/natural_log.hpp"
 #include "beamwood/text/terms.hpp"
@@ -38,6 +40,7 @@ struct TextScratch {
   std::vector<std::string_view> unknown;
   std::vector<Guess> guesses; // of one block, ids rising
   std::vector<double> weights;
+  std::uint64_t had = 0, lacked = 0; // terms of all texts since they were last counted (Vectorizer::count)
 };
 
 namespace detail {
@@ -60,6 +63,7 @@ public:
     flush();
     return whole_;
   }
+  std::size_t absent() const noexcept { return absent_; }
 
 private:
   struct LookUp {
@@ -80,8 +84,9 @@ private:
       const std::uint64_t id = vocabulary_.settle(term.probe, {term.bytes, term.length});
       if (id < Vocabulary::damaged) {
         found_.push_back(static_cast<std::uint32_t>(id));
-      } else if (unknown_ && id == Vocabulary::absent && unknown_->size() < Guesser::most_words) {
-        unknown_->push_back({term.bytes, term.length});
+      } else if (id == Vocabulary::absent) {
+        ++absent_;
+        if (unknown_ && unknown_->size() < Guesser::most_words) unknown_->push_back({term.bytes, term.length});
       }
       whole_ &= id != Vocabulary::damaged;
     }
@@ -91,7 +96,7 @@ private:
   std::vector<std::uint32_t>& found_;
   std::vector<std::string_view>* unknown_;
   std::array<LookUp, 32> group_;
-  std::size_t waiting_ = 0;
+  std::size_t waiting_ = 0, absent_ = 0;
   bool whole_ = true;
 };
 
@@ -146,6 +151,12 @@ public:
     return append_one(utf8, scratch, ids, values);
   }
 
+  // Adds the terms of a scratch's texts to those of all queries so far.
+  void count(TextScratch& scratch) const noexcept {
+    terms_->add(std::exchange(scratch.had, 0), std::exchange(scratch.lacked, 0));
+  }
+  TermTally& terms() const noexcept { return *terms_; }
+
 private:
   static bool append_block(const Block& block, std::uint32_t first_column, std::string_view utf8, TextScratch& scratch,
                            std::vector<std::uint32_t>& ids, std::vector<float>& values, bool guess) {
@@ -156,6 +167,8 @@ private:
                                  guess && !block.letters.empty() ? &scratch.unknown : nullptr);
     for_each_term(utf8, block.terms, scratch.terms, lookup);
     if (!lookup.finish() || !append_guesses(block, scratch)) return false;
+    scratch.had += scratch.found.size();
+    scratch.lacked += lookup.absent();
     std::sort(scratch.found.begin(), scratch.found.end());
     scratch.weights.clear();
     const auto& found = scratch.found;
@@ -206,6 +219,7 @@ private:
   std::vector<Block> blocks_;
   Norm norm_;
   std::size_t columns_ = 0;
+  std::shared_ptr<TermTally> terms_ = std::make_shared<TermTally>();
 };
 
 } // namespace beamwood

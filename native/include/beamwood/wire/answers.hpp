@@ -21,11 +21,12 @@ struct Answers {
   const std::int64_t* labels; // rows x k
   const float* scores;        // rows x k
   std::size_t rows, k;
-  std::uint64_t first_row; // the number of the first query
-  const StringList* keys;  // null: labels are called by their numbers
-  const StringList* names; // null: nothing is written of names
-  const StringList* ids;   // null: queries have none; else one for each row
-  bool quote_ids;          // JSON: ids are strings, not values that are ready
+  std::uint64_t first_row;              // the number of the first query
+  const StringList* keys;               // null: labels are called by their numbers
+  const StringList* names;              // null: nothing is written of names
+  const StringList* ids;                // null: queries have none; else one for each row
+  bool quote_ids;                       // JSON: ids are strings, not values that are ready
+  const float* probabilities = nullptr; // rows x k; null: nothing is written of them
 };
 
 namespace detail {
@@ -73,6 +74,13 @@ inline void put_json_line(const Answers& all, std::size_t row, std::string& out)
     if (i) out += ',';
     json::put_number(all.scores[row * all.k + i], out);
   }
+  if (all.probabilities) {
+    out += "],\"probabilities\":[";
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i) out += ',';
+      json::put_number(all.probabilities[row * all.k + i], out);
+    }
+  }
   out += "]}\n";
 }
 
@@ -105,8 +113,9 @@ inline void put_csv_lines(const Answers& all, std::size_t row, char between, std
       out += between;
       if (all.names) put_cell(string_at(*all.names, static_cast<std::size_t>(label)), out), out += between;
       print_value(all.scores[row * all.k + i], out);
+      if (all.probabilities) out += between, print_value(all.probabilities[row * all.k + i], out);
     } else {
-      out.append(all.names ? 3 : 2, between);
+      out.append(2u + (all.names != nullptr) + (all.probabilities != nullptr), between);
     }
     out += '\n';
   }

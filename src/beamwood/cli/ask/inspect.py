@@ -15,6 +15,8 @@ from beamwood.cli.support.given import Given
 from beamwood.cli.support.output import bytes_in_words, show, show_json
 from beamwood.errors import one_line
 from beamwood.lexical.label_texts import in_words
+from beamwood.life.calibration import Calibration
+from beamwood.life.cut import Cut
 
 _EDGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, np.inf)  # of |weight|
 _BAR = 40
@@ -97,6 +99,14 @@ def _show(found: dict[str, Any]) -> None:
     show(f"settings: {settings or 'not known'}")
     if found["lexical"] is not None:
         show(in_words(found["lexical"]))
+    if found["calibration"] is not None:
+        show(str(Calibration.read(found["calibration"])))
+    if found["cut"] is not None:
+        cut = Cut.read(found["cut"])
+        assert cut is not None  # a model with a damaged cut does not load
+        show(f"cut for {cut.goal}: {cut.on} >= {cut.least:.3f}; F1 {cut.f1:.3f} on {cut.rows:,} rows")
+    if found["baselines"] is not None:
+        show("in training: " + ", ".join(f"{n.replace('_', ' ')} {v:g}" for n, v in found["baselines"].items()))
     show("")
     if found["nodes"]:
         _show_shape(found["nodes"])

@@ -66,8 +66,8 @@ def predict(
     Example: beamwood predict model.bw queries.jsonl -o answers.jsonl -k 5
 
     A line of the answer is {"row":0,"keys":["a",…],"scores":[0.93,…]}, with "names" where the model has names of its
-    own and "id" with --id-column. Memory does not grow with the rows. A run that was stopped or killed leaves
-    answers.jsonl.partial; the same command with --resume goes on there.
+    own, "probabilities" where it is calibrated and "id" with --id-column. Memory does not grow with the rows. A run
+    that was stopped or killed leaves answers.jsonl.partial; the same command with --resume goes on there.
     """
     import beamwood as bw
 

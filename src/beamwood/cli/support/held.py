@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,20 +18,27 @@ class Held:
 
     share: float
     seed: int
+    folds: int | None = None
+    tell: Callable[[str], None] | None = None
     kept: tuple[Any, Any] | None = field(default=None, init=False)
+    folded: Any = field(default=None, init=False)
 
     @classmethod
-    def of(cls, share: str | None, seed: int) -> Held:
-        """From a word of the command line: 5% or 0.05."""
-        if share is None:
-            return cls(0.0, seed)
-        try:
-            number = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
-        except ValueError:
-            number = 0.0
-        if not 0 < number < 1:
-            raise typer.BadParameter(f"--valid is {share}; expected a share of the rows, for example 5%.")
-        return cls(number, seed)
+    def of(cls, share: str | None, seed: int, folds: int | None, tell: Callable[[str], None] | None) -> Held:
+        """From words of the command line: 5% or 0.05, and a number of folds. tell: where to say what these found."""
+        return cls(0.0 if share is None else share_of(share, "--valid"), seed, folds, tell)
+
+    def fold(self, X: Any, Y: Any, training: dict[str, Any]) -> None:
+        """Measures this training by folds of these rows, where that is asked for."""
+        if self.folds is None:
+            return
+        from beamwood.tuning.folds import cross_validate
+
+        left_out = ("checkpoint", "calibrate", "names", "keys")  # what a measure of the ranking does not need
+        how = {name: value for name, value in training.items() if name not in left_out}
+        self.folded = cross_validate(X, Y, folds=self.folds, **how)
+        if self.tell is not None:
+            self.tell(str(self.folded))
 
     def split(self, X: Any, Y: Any) -> tuple[Any, Any]:
         """The rows to learn from, in their order; the others are kept."""
@@ -48,6 +56,17 @@ class Held:
     def measure(self, model: Any, threads: int | None) -> Any:
         """What the model is worth on the rows that were held back; None where none were."""
         return None if self.kept is None else model.evaluate(*self.kept, threads=threads)
+
+
+def share_of(word: str, option: str) -> float:
+    """5% or 0.05 as a number."""
+    try:
+        number = float(word.removesuffix("%")) / (100 if word.endswith("%") else 1)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1:
+        raise typer.BadParameter(f"{option} is {word}; expected a share of the rows, for example 5%.")
+    return number
 
 
 def _at(rows: Any, chosen: Any) -> Any:

@@ -82,6 +82,10 @@ AllowFile = Annotated[Path | None, typer.Option("--allow-file", help="The same f
 Deny = Annotated[list[str] | None, typer.Option("--deny", metavar="KEY", help="Never find this label; repeat.")]
 DenyFile = Annotated[Path | None, typer.Option("--deny-file", help="The same for every key of a file, one per line.")]
 Threads = Annotated[int | None, _whole(1, "--threads", "-t", help="Threads; all cores if not given.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any setting, e.g. --set trees=3 --set prune=0.2; repeat."),
+]
 Force = Annotated[bool, flag("--force", "-f", help="Replace a file that is there.")]
 Json = Annotated[bool, flag("--json", help="Print one JSON object for machines, and no progress.")]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Show no progress.")]

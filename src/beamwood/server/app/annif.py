@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 import orjson
 
+from beamwood.hits import Hits
+from beamwood.server.app import monitors
 from beamwood.server.app.answers import Answer
 from beamwood.server.process.admission import Check
 from beamwood.server.process.registry import Served
@@ -38,6 +40,8 @@ def suggest(served: Served, text: str, limit: int, threshold: float, beam: int, 
     begun = time.perf_counter_ns()
     hits = served.model.search(text, limit, max(beam, min(limit, 100))) if text.strip() else []
     took = time.perf_counter_ns() - begun
+    if isinstance(hits, Hits):
+        monitors.count(served.model, hits, hits.known_terms > 0)
     results = []
     for hit in hits:
         score = as_probability(hit.score, served.path) if hit.probability is None else hit.probability

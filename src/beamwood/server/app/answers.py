@@ -18,6 +18,7 @@ from beamwood.filters import Filter
 from beamwood.hits import Hit
 from beamwood.lexical.head import FOUND_BY
 from beamwood.model import Model
+from beamwood.server.app import monitors
 from beamwood.server.app.replies import Refusal
 from beamwood.server.app.schema import FeatureRow, SearchRequest, wrong
 from beamwood.server.process.admission import Check
@@ -87,7 +88,9 @@ def _text(served: Served, question: SearchRequest) -> Answer:
         hits = served.model.search(
             question.text, question.k, question.beam, question.min_score, filter=chosen, **_how(question)
         )
-        return Answer([_fields(hits, hits.known_terms)], time.perf_counter_ns() - begun)
+        took = time.perf_counter_ns() - begun
+        monitors.count(served.model, hits, hits.known_terms > 0)
+        return Answer([_fields(hits, hits.known_terms)], took)
     found = served.model.search_json(question.text, question.k, question.beam, question.min_score, chosen)
     return Answer([found.fields], found.nanoseconds)
 

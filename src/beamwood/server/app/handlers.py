@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from beamwood.server import page
-from beamwood.server.app import annif, answers, openapi
+from beamwood.server.app import annif, answers, monitors, openapi
 from beamwood.server.app.metrics import WorkerMetrics
 from beamwood.server.app.replies import Refusal, Reply, as_json
 from beamwood.server.app.schema import RequestReader, SearchRequest
@@ -152,7 +152,14 @@ class Handlers:
 
     async def metrics(self, request: Request) -> Reply:
         """Numbers for Prometheus."""
-        return Reply(200, self._row.metrics.text(), b"text/plain; version=0.0.4; charset=utf-8")
+        self.gather()
+        baselines = {served.name: served.baselines for served in self.registry.all()}
+        return Reply(200, self._row.metrics.text(baselines), b"text/plain; version=0.0.4; charset=utf-8")
+
+    def gather(self) -> None:
+        """Takes over what this worker's models counted of their queries."""
+        for number, served in enumerate(self.registry.all()):
+            self._row.monitored(number, monitors.taken(served.model))
 
     async def openapi(self, request: Request) -> Reply:
         """What this server answers to, for programs."""

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from beamwood import _core
+from beamwood.server.app import monitors
 from beamwood.server.app.replies import STATUSES
 from beamwood.server.app.routes import ROUTES, UNKNOWN, UNREAD
 
@@ -63,6 +64,7 @@ def _record(models: int) -> np.dtype[Any]:
             ("connections", "f8"),
             ("ready", "f8"),
             ("beat", "f8"),  # rises as long as the event loop turns
+            ("monitors", "f8", (models, len(monitors.COUNTED))),
             ("version", "u8", models),  # of the content of each model's file
         ]
     )
@@ -100,9 +102,11 @@ class ServerMetrics:
         """The connections of the worker that has the fewest."""
         return float(min(self.records["connections"][self.records["ready"] > 0], default=0.0))
 
-    def text(self) -> bytes:
-        """All of it as Prometheus reads it."""
-        return ("\n".join(self._lines(self.records.copy())) + "\n").encode()
+    def text(self, baselines: Mapping[str, Mapping[str, float]] | None = None) -> bytes:
+        """All of it as Prometheus reads it. baselines: of each model, as monitors.py has them."""
+        records = self.records.copy()
+        told = monitors.lines(self.models, records["monitors"].sum(axis=0), baselines or {})
+        return ("\n".join([*self._lines(records), *told]) + "\n").encode()
 
     def _lines(self, records: np.ndarray[Any, Any]) -> Iterable[str]:
         yield from _requests(records["requests"].sum(axis=0))
@@ -152,6 +156,10 @@ class WorkerMetrics:
     def add(self, name: str, value: float = 1.0) -> None:
         """Adds to a single number."""
         self._cells[self._starts[name]] += value
+
+    def monitored(self, model: int, counted: Iterable[float]) -> None:
+        """Adds what a model counted of its queries."""
+        self._record["monitors"][model] += np.fromiter(counted, np.float64)
 
     def serves(self, model: int, version: str) -> None:
         """Says which version of a model this worker serves."""

@@ -18,6 +18,7 @@ from typing import Any
 from beamwood.errors import BeamwoodError
 from beamwood.filters import Filter
 from beamwood.model import Model, load
+from beamwood.server.app import monitors
 from beamwood.server.app.replies import Refusal
 from beamwood.server.options import ServeOptions
 from beamwood.server.process.handover import BadModel, OpenFiles
@@ -40,6 +41,11 @@ class Served:
     def head(self) -> bytes:
         """How every answer of this model begins."""
         return b'{"model":"%b","version":"%b",' % (self.name.encode(), self.version.encode())
+
+    @cached_property
+    def baselines(self) -> dict[str, float]:
+        """What queries and answers were like in training."""
+        return monitors.baselines_of(self.model)
 
     @cached_property
     def path(self) -> str:

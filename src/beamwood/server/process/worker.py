@@ -25,6 +25,7 @@ from uvicorn.server import ServerState
 
 from beamwood import _core
 from beamwood.errors import BeamwoodError
+from beamwood.server.app import monitors
 from beamwood.server.app.dispatch import App
 from beamwood.server.app.handlers import Handlers
 from beamwood.server.app.metrics import ServerMetrics, WorkerMetrics
@@ -188,6 +189,7 @@ class Worker:
     def each_second(self, state: ServerState) -> None:
         """Ends connections whose request or answer takes too long, or on which nothing comes; gives a sign of life."""
         self._row.add("beat")
+        self._handlers.gather()
         self._app.direct.set_headers(state.default_headers)
         now = asyncio.get_running_loop().time()
         for connection in list(state.connections):
@@ -254,6 +256,7 @@ class Worker:
             files.close()
         new = [served for served in fresh.values() if served not in self._registry.all()]
         await self._warm(new, "off" if self._options.warm == "off" else "file")
+        self._handlers.gather()
         replaced = self._registry.put(fresh)
         self._app.direct.show(fresh.values())
         self._row.add("swaps", len(replaced))
@@ -268,6 +271,7 @@ class Worker:
             with contextlib.suppress(BeamwoodError, OSError):
                 asked = await asyncio.to_thread(warm, served, how)
                 self._log.event("model warm", model=served.name, questions=asked)
+            monitors.taken(served.model)  # these were no queries
 
     def _show_versions(self) -> None:
         for number, served in enumerate(self._registry.all()):

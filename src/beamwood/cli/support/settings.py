@@ -1,0 +1,32 @@
+"""settings.py — NAME=VALUE words of --set in, settings of a training out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+_HAVE_OPTIONS = ("preset", "seed", "threads", "lexical", "checkpoint", "calibrate")
+
+
+def settings_of(words: list[str]) -> dict[str, Any]:
+    """name=value words as settings: numbers become numbers, the rest stays text."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"--set {word} is not a setting; expected NAME=VALUE, for example --set prune=0.2")
+        found[name] = _value(value)
+    for name in _HAVE_OPTIONS:
+        if name in found:
+            raise typer.BadParameter(f"--set has {name}; expected another setting. Give it as --{name} {found[name]}.")
+    return found
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
