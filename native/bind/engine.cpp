@@ -95,15 +95,16 @@ void set_cascade(PyForest& self, const U64& start, const U32& words, const U32& 
 
 // The numbers of a head, as head.hpp names them. rows: of each label in training, or nothing.
 void set_head(PyForest& self, double bias, double trees, double words, double unlisted, double rowless,
-              std::uint32_t candidates, const U32& rows) {
-  for (const double number : {bias, trees, words, unlisted, rowless})
+              double rowless_words, std::uint32_t candidates, const U32& rows) {
+  for (const double number : {bias, trees, words, unlisted, rowless, rowless_words})
     if (!std::isfinite(number)) throw nb::value_error("the head has a number that is not finite");
-  if (trees < 0 || words < 0 || candidates == 0) throw nb::value_error("the head does not keep the members' order");
+  if (trees < 0 || words < 0 || rowless_words < 0 || candidates == 0)
+    throw nb::value_error("the head does not keep the members' order");
   if (!self.forest.postings || self.forest.trees.empty())
     throw nb::value_error("a head needs trees and inverted lists");
   if (!view(rows).empty() && view(rows).size() != self.forest.labels)
     throw nb::value_error("the head's counts of rows do not fit the labels");
-  self.forest.head = {bias, trees, words, unlisted, rowless, candidates, view(rows)};
+  self.forest.head = {bias, trees, words, unlisted, rowless, rowless_words, candidates, view(rows)};
   self.keep(rows);
 }
 
@@ -195,7 +196,7 @@ void bind_forest(nb::module_& m) {
            nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("engine"), nb::arg("exact"),
            nb::arg("with_stats"), nb::arg("filter").none(), nb::arg("found").none() = nb::none())
       .def("set_head", &set_head, nb::arg("bias"), nb::arg("trees"), nb::arg("words"), nb::arg("unlisted"),
-           nb::arg("rowless"), nb::arg("candidates"), nb::arg("rows"));
+           nb::arg("rowless"), nb::arg("rowless_words"), nb::arg("candidates"), nb::arg("rows"));
 }
 
 // Choices that Python makes by name. The names stand here and nowhere else.

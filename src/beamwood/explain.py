@@ -187,7 +187,7 @@ class Explainer:
             self._activation.native,
             score if listed else None,
             step.z,
-            best_sum(self._postings, row),
+            best_sum(self._postings, row, rows, self._parts.shape.labels),
             rowless,
         )
         return Explanation(*named, combined.score, *how, tuple(paths), number, step, combined)

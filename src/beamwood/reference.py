@@ -252,11 +252,11 @@ def members_topk(
         tree.pop(-1, None)
         union = np.union1d(np.array(list(tree), np.int64), by_words)
         kind = np.array([LISTED if label in tree else UNLISTED for label in union.tolist()], np.uint8)
-        if rows_of_label is not None:
-            rowless = np.asarray(rows_of_label)[union] == 0
-            kind[rowless] = np.where(sums[union] > 0, ROWLESS, UNLISTED)[rowless]
+        known = np.ones(labels, bool) if rows_of_label is None else np.asarray(rows_of_label) > 0
+        kind[~known[union]] = ROWLESS
         by_trees = np.array([tree.get(label, np.float32(0)) for label in union.tolist()], np.float32)
-        final = head.scores(activation.native, by_trees, sums[union], np.full(len(union), sums.max(initial=0)), kind)
+        most = np.full(len(union), sums[known].max(initial=0))
+        final = head.scores(activation.native, by_trees, sums[union], most, kind)
         best = rank(final, union, k)
         answers[0][i, : len(best)], answers[1][i, : len(best)] = union[best], final[best]
         found[i, : len(best)] = np.isin(union[best], list(tree)) + 2 * np.isin(union[best], by_words)

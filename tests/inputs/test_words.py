@@ -156,8 +156,10 @@ def test_stems_are_snowball_s() -> None:
 
 
 def test_stems_are_those_of_snowball_s_own_python() -> None:
+    """Of the release that is pinned: later ones changed the rules of four languages."""
     theirs = pytest.importorskip("snowballstemmer")
     words = sorted({word for text in TEXTS for word in TextBlock().terms(text)} | set(stop_words("english")))
+    words = [word for word in words if TextBlock(segment=False, single_letters=True).terms(word) == [word]]
     for language in set(theirs.algorithms()) & set(_core.stem_languages):
         stemmer = theirs.stemmer(language)
         block = TextBlock(stem=language, segment=False, single_letters=True)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from beamwood.lexical.fit import Candidates, fit_at, fit_head, gain_of, measured, ranked_by
-from beamwood.lexical.member import is_gain
+from beamwood.lexical.member import is_gain, smaller_problem
+from beamwood.training.problem import checked_problem
 
 ROWS, EACH = 2_000, 20
 
@@ -40,6 +45,38 @@ def test_words_that_help_are_a_gain_and_words_that_say_nothing_are_none() -> Non
     for words, gains in ((4.0, True), (0.0, False)):
         found = made(0.5, words)
         head = fit_head(found)[1]
-        assert is_gain(*gain_of(found, head.unlisted)) is gains
+        assert is_gain(*gain_of(found, head)) is gains
     better = measured(ranked_by(head, found), found).mean(axis=0)
     assert (better > 0).all()
+
+
+def test_the_numbers_of_labels_without_rows_are_found_again() -> None:
+    found = made(0.5, 4.0)
+    rng = np.random.default_rng(3)
+    rowless = rng.random(len(found.row)) < 0.2
+    share = np.where(rowless, 2.0 * found.share, found.share)
+    chance = 1.0 / (1.0 + np.exp(8.0 - 6.0 * share))
+    right = np.where(rowless, rng.random(len(share)) < chance, found.right)
+    head = fit_head(replace(found, share=share, right=right, rowless=rowless))[1]
+    assert head.rowless == pytest.approx(-8.0, abs=0.5)
+    assert head.rowless_words == pytest.approx(6.0, abs=0.5)
+    assert head.words == pytest.approx(4.0, rel=0.15)
+
+
+def test_labels_lose_their_rows_where_some_have_only_a_text() -> None:
+    rng = np.random.default_rng(5)
+    rows, labels, words = 6_000, 300, 400
+    X = sp.random_array((rows, words), density=0.02, format="csr", rng=rng, dtype=np.float32)
+    Y = sp.csr_array((np.ones(rows, np.float32), (np.arange(rows), rng.integers(0, labels - 60, rows))), (rows, labels))
+    texts = sp.random_array((labels, words), density=0.01, format="csr", rng=rng, dtype=np.float32)
+    only = sp.csr_array(sp.diags_array((np.arange(labels) >= labels - 60).astype(np.float32)) @ texts)
+    only.eliminate_zeros()
+    for given in (only, texts):
+        smaller = smaller_problem(checked_problem(X, Y), given, seed=0)
+        assert smaller is not None
+        kept, held, own, known = smaller
+        lost = kept.rows_of_label == 0
+        assert lost.mean() == pytest.approx(60 / labels, abs=0.05)
+        assert (np.diff(own.indptr)[lost] > 0).mean() > 0.9
+        assert known.tolist() == [not lost[held.Y.indices[a:b]].any() for a, b in pairwise(held.Y.indptr)]
+        assert 0.1 < 1 - known.mean() < 0.3

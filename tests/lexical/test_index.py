@@ -47,6 +47,28 @@ def test_the_answers_are_the_plain_products(tmp_path: Path) -> None:
                 check_same(form.topk(case.X, case.k, filter=allow), expected, "seed", seed, name)
 
 
+@pytest.mark.parametrize("weights", ["f32", "f16", "u8"])
+@pytest.mark.parametrize("labels", [1_024, 3_001, 66_000])
+def test_lists_that_most_labels_have_give_the_plain_products_too(labels: int, weights: str) -> None:
+    """Such lists have bounds that are added up many labels at once: with ties, filters, tiny and huge values."""
+    rng = np.random.default_rng(labels)
+    for density, steps, most in ((0.5, 0, 1.0), (0.3, 3, 1.0), (0.15, 40, 1e-30), (0.08, 0, 1e30), (0.9, 1, 3.0)):
+        W = sp.random_array((labels, 14), density=density, format="csr", rng=rng, dtype=np.float32)
+        W.data = np.ceil(W.data * steps) / np.float32(steps) if steps else W.data
+        W = as_csr(sp.csr_array(W * np.float32(most if weights == "f32" else 1)), None, "W", zeros=False)
+        X = sp.random_array((6, 14), density=0.6, format="csr", rng=rng, dtype=np.float32)
+        model = bw.index(W, matched_only=True, weights=weights)
+        assert model.parts.sections["index/codes"].size >= labels
+        bare = bw.index(W, np.zeros(labels, np.float32), matched_only=True, weights=weights)  # a bias: all are added up
+        allowed = np.flatnonzero(rng.random(labels) < 0.02)
+        for k in (1, 10, 100, labels):
+            check_same(model.topk(X, k), bare.topk(X, k), labels, density, k)
+            some = [which.topk(X, k, filter=which.filter(allow=allowed)) for which in (model, bare)]
+            check_same(*some, labels, density, k, "filter")
+            if weights == "f32" and labels < 66_000:
+                check_same(model.topk(X, k), reference.index_topk(W, None, X, k, matched_only=True), density, k)
+
+
 @pytest.mark.parametrize("weights", ["f16", "u8"])
 def test_answers_of_rounded_weights_are_exact_for_the_rounded_weights(weights: str) -> None:
     tried = 0

@@ -116,10 +116,10 @@ def test_files_pickles_and_smaller_trees_keep_words(tmp_path: Path) -> None:
 
 
 def test_a_file_with_words_says_so(tmp_path: Path) -> None:
-    assert {"index-1", "head-1"} <= set(model().parts.shape.requires())
+    assert {"index-1", "head-2"} <= set(model().parts.shape.requires())
     X, Y = random_problem(40, 8, 6, 1)
     plain = bw.train(X, Y, "fast", lexical="auto", progress=False, threads=1)
-    assert not {"index-1", "head-1"} & set(plain.parts.shape.requires())
+    assert not {"index-1", "head-2"} & set(plain.parts.shape.requires())
     assert plain.info()["lexical"]["kept"] is False
     assert "too few rows" in plain.info()["lexical"]["why"]
 
@@ -175,7 +175,7 @@ def test_explanations_end_in_the_score() -> None:
 
 
 def test_scores_rise_with_those_of_each_member() -> None:
-    head = Head(-2.0, 0.5, 3.0, -8.0, -5.0, 20)
+    head = Head(-2.0, 0.5, 3.0, -8.0, -5.0, 4.0, 20)
     rising = np.linspace(0, 1, 400).astype(np.float32)
     one = np.ones(400, np.float32)
     for name in ("identity", "hinge-3", "log-sigmoid"):

@@ -14,11 +14,12 @@ namespace {
 using F32 = In<float>;
 
 void make(PyPostings* self, std::uint32_t features, std::uint32_t labels, int kind, const In<std::uint64_t>& start,
-          const In<std::uint16_t>& words, const F32& top, const F32& scale, const F32& bias, bool matched_only) {
+          const In<std::uint16_t>& words, const F32& top, const F32& scale, const F32& bias,
+          const In<std::uint32_t>& dense, const In<std::uint8_t>& codes, bool matched_only) {
   Postings index;
   index.features = features, index.labels = labels, index.kind = static_cast<WeightKind>(kind);
   index.start = view(start), index.words = view(words), index.top = view(top), index.scale = view(scale);
-  index.bias = view(bias), index.matched_only = matched_only;
+  index.bias = view(bias), index.dense = view(dense), index.codes = view(codes), index.matched_only = matched_only;
   if (kind < 0 || kind > 2 || !index.consistent())
     throw nb::value_error("the arrays of the inverted lists do not fit each other");
   new (self) PyPostings;
@@ -26,7 +27,7 @@ void make(PyPostings* self, std::uint32_t features, std::uint32_t labels, int ki
   const auto keep = [self](const auto& array) {
     self->owners.push_back(std::make_shared<std::remove_cvref_t<decltype(array)>>(array));
   };
-  keep(start), keep(words), keep(top), keep(scale), keep(bias);
+  keep(start), keep(words), keep(top), keep(scale), keep(bias), keep(dense), keep(codes);
 }
 
 // Calls one(query number, search of the worker) for all queries. The answer is a fault: see Forest.topk.
@@ -104,7 +105,7 @@ nb::tuple build(const In<std::int64_t>& offsets, const In<std::int32_t>& feature
     built = PostingsBuilder(starts, ids, view(weights), dimension, static_cast<WeightKind>(kind)).build(workers);
   }
   return nb::make_tuple(give(std::move(built.start)), give(std::move(built.words)), give(std::move(built.top)),
-                        give(std::move(built.scale)));
+                        give(std::move(built.scale)), give(std::move(built.dense)), give(std::move(built.codes)));
 }
 
 // The features and weights of one label, by rising feature: every list is looked at.
@@ -131,11 +132,12 @@ nb::tuple row_of(PyPostings& self, std::uint32_t label) {
 
 void bind_postings(nb::module_& m) {
   m.def("build_postings", &build, nb::arg("offsets"), nb::arg("features"), nb::arg("weights"), nb::arg("dimension"),
-        nb::arg("kind"), nb::arg("threads"), "(start, words, top, scale) of the inverted lists of rows.");
+        nb::arg("kind"), nb::arg("threads"), "(start, words, top, scale, dense, codes) of the inverted lists of rows.");
   nb::class_<PyPostings>(m, "Postings", nb::is_weak_referenceable(),
                          "Inverted lists as the engine sees them. Immutable.")
       .def("__init__", &make, nb::arg("features"), nb::arg("labels"), nb::arg("kind"), nb::arg("start"),
-           nb::arg("words"), nb::arg("top"), nb::arg("scale"), nb::arg("bias"), nb::arg("matched_only"))
+           nb::arg("words"), nb::arg("top"), nb::arg("scale"), nb::arg("bias"), nb::arg("dense"), nb::arg("codes"),
+           nb::arg("matched_only"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
            nb::arg("scores"), nb::arg("threads"), nb::arg("matched_only"), nb::arg("filter").none())
       .def("score", &score, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("label_start"),

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "beamwood/index/index_search.hpp"
+#include "beamwood/members/members.hpp"
 #include "beamwood/members/path_scores.hpp"
 
 using namespace beamwood;
@@ -33,11 +34,7 @@ struct alignas(kApart) LabelScorer {
     if (!forest.trees.empty() && !paths.run(forest, query, isa, leaves, labels, trees.data())) return false;
     if (forest.postings && !index.score(forest.postings, query, labels, sums.data())) return false;
     float best = 0.0f;
-    if (forest.head) {
-      if (!index.run(forest.postings, query, 1, nullptr, true)) return false;
-      const auto& ranked = index.best().ranked();
-      best = ranked.empty() ? 0.0f : score_of(ranked.front());
-    }
+    if (forest.head && !find_best_sum(index, forest.postings, forest.head, query, best)) return false;
     for (std::size_t i = 0; i < given.size(); ++i) {
       const bool there = given[i] >= 0;
       float score = forest.trees.empty() ? sums[i] : trees[i];
@@ -109,14 +106,14 @@ void bind_score(nb::module_& m) {
         const FloatMode mode;
         Head head;
         head.bias = numbers.at(0), head.trees = numbers.at(1), head.words = numbers.at(2);
-        head.unlisted = numbers.at(3), head.rowless = numbers.at(4);
+        head.unlisted = numbers.at(3), head.rowless = numbers.at(4), head.rowless_words = numbers.at(5);
         const std::size_t count =
             std::min({trees.shape(0), words.shape(0), best.shape(0), kind.shape(0), out.shape(0)});
         for (std::size_t i = 0; i < count; ++i) {
-          const double e = kind.data()[i] == 2   ? head.rowless
-                           : kind.data()[i] == 1 ? head.unlisted
-                                                 : evidence_of(head, activation.path, trees.data()[i]);
-          out.data()[i] = head_score(head, e, share_of(words.data()[i], best.data()[i]));
+          const bool listed = kind.data()[i] == 0;
+          const double e = listed ? evidence_of(head, activation.path, trees.data()[i]) : head.unlisted;
+          const double share = share_of(words.data()[i], best.data()[i]);
+          out.data()[i] = kind.data()[i] == 2 ? rowless_score(head, share) : head_score(head, e, share);
         }
       },
       nb::arg("numbers"), nb::arg("activation"), nb::arg("trees"), nb::arg("words"), nb::arg("best"), nb::arg("kind"),

@@ -17,7 +17,8 @@ TEST(the_logarithm_is_within_two_units_in_the_last_place) {
 
 TEST(a_score_never_falls_when_one_of_a_member_rises) {
   Head head;
-  head.bias = -2.5, head.trees = 0.5, head.words = 3.5, head.unlisted = -9, head.rowless = -6, head.candidates = 20;
+  head.bias = -2.5, head.trees = 0.5, head.words = 3.5, head.unlisted = -9, head.rowless = -6, head.rowless_words = 4,
+  head.candidates = 20;
   for (const Path path : {Path::last, Path::product, Path::sum, Path::log_exp})
     for (float fixed = 0.0f; fixed <= 1.0f; fixed += 0.125f) {
       float by_trees = 0, by_words = 0;
@@ -31,11 +32,20 @@ TEST(a_score_never_falls_when_one_of_a_member_rises) {
     }
 }
 
-TEST(labels_without_rows_count_only_with_a_word_of_the_query) {
+TEST(labels_without_rows_count_by_their_words_whatever_the_trees_say) {
   const std::uint32_t rows[] = {0, 1};
   Head head;
-  head.trees = 1, head.words = 1, head.unlisted = -9, head.rowless = -3, head.candidates = 20, head.rows = rows;
-  const auto unlisted = head_score(head, Path::product, 1, false, 0.0f, 0.0f, 1.0f);
-  CHECK(head_score(head, Path::product, 0, true, 0.9f, 0.0f, 1.0f) == unlisted);
-  CHECK(head_score(head, Path::product, 0, false, 0.0f, 0.1f, 1.0f) > unlisted);
+  head.trees = 1, head.words = 1, head.unlisted = -9, head.candidates = 20, head.rows = rows;
+  head.rowless = -6, head.rowless_words = 4;
+  const auto score = [&](bool listed, float tree, float sum, float best) {
+    return head_score(head, Path::product, 0, listed, tree, sum, best);
+  };
+  CHECK(score(true, 0.9f, 0.3f, 1.0f) == score(false, 0.0f, 0.3f, 1.0f));
+  float before = 0;
+  for (float sum = 0.0f; sum <= 2.0f; sum += 0.0625f) { // it may have better words than every label with rows
+    CHECK(score(false, 0.0f, sum, 1.0f) > before);
+    before = score(false, 0.0f, sum, 1.0f);
+  }
+  CHECK(score(false, 0.0f, 5.0f, 1.0f) == before && score(false, 0.0f, 0.1f, 0.0f) == before);
+  CHECK(score(false, 0.0f, 0.0f, 0.0f) == score(false, 0.0f, 0.0f, 1.0f));
 }

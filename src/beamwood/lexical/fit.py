@@ -2,6 +2,7 @@
 
 The law: plain numpy on one thread, the same numbers for any number of threads. The head is a logistic regression with
 two inputs, each of whose weights is held at 0 or above; what counts for labels that the trees do not list is tried out.
+Labels without rows have a regression of their own: of them the trees know nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ CANDIDATES = 20  # that each member lists: on held-out rows 32, 50 and 100 rank 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7)  # of the listed, that say less than what is tried for the others
 RANKS = (1, 5, 10)
 RIDGE = 1e-6
+FEWEST_RIGHT = 5  # labels without rows that are right, to fit their numbers on
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +31,9 @@ class Candidates:
 
     row, label:    which row each belongs to, rising, and its number.
     evidence:      the log score of the trees, -inf where they do not list it.
-    share:         of the best label's sum of words.
+    share:         of the sum of words of the best label with rows, at most MOST_SHARE.
     right:         whether the row has the label.
-    rowless:       whether the label had no rows, and has a word of the query.
+    rowless:       whether the label had no rows.
     labels_of_row: how many labels each row has, candidates or not.
     """
 
@@ -52,6 +54,12 @@ class Candidates:
 
 def fit_head(found: Candidates) -> tuple[float, Head]:
     """(loss, head): the least over what may count for labels that are not listed."""
+    loss, head = _fit_known(found)
+    rowless, words = fit_rowless(found, head)
+    return loss, replace(head, rowless=rowless, rowless_words=words)
+
+
+def _fit_known(found: Candidates) -> tuple[float, Head]:
     listed = np.sort(found.evidence[found.evidence > -np.inf])
     floors = [float(listed[int(share * len(listed))]) for share in SHARES] if len(listed) else [-1.0]
     return min((fit_at(found, floor) for floor in sorted(set(floors))), key=lambda fit: fit[0])
@@ -59,15 +67,21 @@ def fit_head(found: Candidates) -> tuple[float, Head]:
 
 def fit_at(found: Candidates, floor: float) -> tuple[float, Head]:
     """(loss, head) with this number for labels that the trees do not list."""
-    listed = np.maximum(found.evidence, floor)
-    rowless = found.rowless.astype(np.float64)
-    columns = [np.ones(len(listed)), np.where(found.rowless, 0.0, listed), found.share]
-    if found.rowless.any():
-        columns.append(rowless)
-    loss, weights = logistic(np.stack(columns), found.right, free=(0, 3))
-    bias, trees, words = weights[:3].tolist()
-    own = floor if len(columns) < 4 or trees <= 0 else float(weights[3]) / trees
-    return loss, Head(bias, trees, words, floor, max(own, floor), CANDIDATES)
+    known = ~found.rowless
+    listed, share = np.maximum(found.evidence[known], floor), found.share[known]
+    loss, weights = logistic(np.stack([np.ones(len(listed)), listed, share]), found.right[known], free=(0,))
+    bias, trees, words = weights.tolist()
+    return loss, Head(bias, trees, words, floor, bias + trees * floor, words, CANDIDATES)
+
+
+def fit_rowless(found: Candidates, head: Head) -> tuple[float, float]:
+    """rowless and rowless_words: fitted where enough labels without rows are right, else as if they were not listed."""
+    at = found.rowless & (found.share > 0)
+    share, right = found.share[at], found.right[at]
+    if right.sum() < FEWEST_RIGHT:
+        return head.rowless, head.rowless_words
+    weights = logistic(np.stack([np.ones(len(share)), share]), right, free=(0,))[1]
+    return float(weights[0]), float(weights[1])
 
 
 def logistic(columns: Doubles, right: Bools, free: tuple[int, ...]) -> tuple[float, Doubles]:
@@ -124,8 +138,8 @@ def ranked_by(head: Head | None, found: Candidates) -> Doubles:
     """What ranks candidates: the head's z, or the trees only (None), which list nothing else."""
     if head is None:
         return found.evidence
-    e = np.where(found.rowless, head.rowless, np.maximum(found.evidence, head.unlisted))
-    return head.bias + head.trees * e + head.words * found.share
+    z = head.bias + head.trees * np.maximum(found.evidence, head.unlisted) + head.words * found.share
+    return np.where(found.rowless, head.rowless + head.rowless_words * found.share, z)
 
 
 def measured(score: Doubles, found: Candidates) -> Doubles:
@@ -140,16 +154,18 @@ def measured(score: Doubles, found: Candidates) -> Doubles:
     return 100.0 * np.stack([hits[0], hits[1] / 5, hits[2] / np.maximum(found.labels_of_row, 1)], axis=1)[has]
 
 
-def gain_of(found: Candidates, floor: float) -> tuple[Doubles, Doubles, Doubles]:
+def gain_of(found: Candidates, fitted: Head) -> tuple[Doubles, Doubles, Doubles]:
     """P@1, P@5 and recall@10 of the trees only and with words, and standard errors of the differences.
 
-    Each half of the rows is ranked by the head of the other. floor: what counts for labels that are not listed.
+    Each half of the rows is ranked by the head of the other. fitted: on all rows; what counts for labels that are not
+    listed, or have no rows, is taken from it.
     """
     rows = np.arange(len(found.labels_of_row))
     halves = rows % 2 == 0, rows % 2 == 1
     alone, both = [], []
     for fitting, ranking in (halves, halves[::-1]):
-        head, rest = fit_at(found.of_rows(fitting), floor)[1], found.of_rows(ranking)
+        head, rest = fit_at(found.of_rows(fitting), fitted.unlisted)[1], found.of_rows(ranking)
+        head = replace(head, rowless=fitted.rowless, rowless_words=fitted.rowless_words)
         alone.append(measured(ranked_by(None, rest), rest))
         both.append(measured(ranked_by(head, rest), rest))
     before, after = np.concatenate(alone), np.concatenate(both)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood.lexical.fit import CANDIDATES, Candidates, fit_head, gain_of, measured, ranked_by
-from beamwood.lexical.head import Head
+from beamwood.lexical.head import MOST_SHARE, Head
 from beamwood.lexical.postings import native_postings, postings_sections
 from beamwood.lexical.words import K1, WEIGHTS, word_counts, word_weights
 from beamwood.storage.build import Sections
@@ -31,14 +32,14 @@ SHARE_OF_LABELS = 3  # one in so many is in the smaller problem
 SHARE_OF_ROWS = 10  # and one in so many of its rows is held out
 MOST_ROWS, FEWEST_ROWS = 4000, 100  # that are held out
 MOST_ENTRIES = 60_000  # of features in them: long rows take long to search for
-SHARE_OF_UNSEEN = 4  # one row of labels that nobody has seen for so many others
+LEAST_LOST, MOST_LOST = 0.1, 0.5  # share of labels that lose their rows, where some labels have only a text
 FEWEST_LABELS = 20
 HARDLY = 0.1  # of the mean of the measures, in percent: no difference
 ERRORS = 2.0  # one measure must gain by more than so many standard errors, the others by more than one
 LONG_ROWS = 40  # features per row from which inverted lists take far longer than the trees do
 MEASURES = ("precision@1", "precision@5", "recall@10")
 # Where there are too few rows to fit a head on and one is asked for all the same: near what debian-search gives.
-USUAL = Head(-2.5, 0.5, 3.5, -9.0, -6.0, CANDIDATES)
+USUAL = Head(-2.5, 0.5, 3.5, -9.0, -8.0, 6.0, CANDIDATES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ def _fitted(
         return None, {"kept": False, "why": "too few rows to tell what words gain"}
     kept, held, own, known = smaller
     k1, found, head = _best_k1(trees_of(kept), kept, held, own, threads, beam)
-    before, after, error = gain_of(found.of_rows(known), head.unlisted)
+    before, after, error = gain_of(found.of_rows(known), head)
     told: dict[str, Any] = {
         "kept": head.words > 0 and is_gain(before, after, error),
         "k1": k1,
@@ -124,26 +125,55 @@ def is_gain(before: Any, after: Any, error: Any) -> bool:
 def smaller_problem(problem: Problem, texts: Any, seed: int) -> tuple[Problem, Problem, Any, Bools] | None:
     """(rows to train on, rows held out, texts, which of the held-out rows have known labels) of a third of the labels.
 
-    Where labels have texts, some of them lose all their rows: so are labels that nobody has seen. None: too few rows.
+    Where some labels have only a text, as large a share of those in the smaller problem loses all its rows. None: too
+    few rows.
     """
     dice = np.random.default_rng(seed)
-    chosen = np.sort(dice.permutation(problem.labels)[: max(FEWEST_LABELS, problem.labels // SHARE_OF_LABELS)])
+    taught = np.flatnonzero(problem.rows_of_label > 0)
+    chosen = np.sort(dice.permutation(taught)[: max(FEWEST_LABELS, len(taught) // SHARE_OF_LABELS)])
     Y = sp.csr_matrix(problem.Y[:, chosen])
     rows = np.flatnonzero(np.diff(Y.indptr))
-    long = max(1.0, problem.X.nnz / max(1, problem.rows))
-    count = min(MOST_ROWS, len(rows) // SHARE_OF_ROWS, max(FEWEST_ROWS, int(MOST_ENTRIES / long)))
+    lost, own = _lost_rows(problem, Y, texts, chosen, dice)
+    long, twice = max(1.0, problem.X.nnz / max(1, problem.rows)), 2 if lost.any() else 1
+    most = min(twice * MOST_ROWS, max(FEWEST_ROWS, int(twice * MOST_ENTRIES / long)))
+    count = min(most, len(rows) // SHARE_OF_ROWS)
     if count < FEWEST_ROWS or len(chosen) < FEWEST_LABELS:
         return None
-    unseen = np.zeros(problem.rows, bool)
-    own = None if texts is None else sp.csr_array(texts)[chosen]
-    if own is not None:
-        lost = dice.permutation(len(chosen))[: len(chosen) // SHARE_OF_ROWS]
-        unseen = np.asarray(Y[:, lost[np.diff(own.indptr)[lost] > 0]].sum(axis=1)).ravel() > 0
-    mixed = dice.permutation(rows)
-    known = mixed[~unseen[mixed]][:count]
-    held = np.sort(np.concatenate([known, mixed[unseen[mixed]][: count // SHARE_OF_UNSEEN]]))
-    kept = np.setdiff1d(rows[~unseen[rows]], known)
-    return _rows(problem, Y, kept), _rows(problem, Y, held), own, ~unseen[held]
+    held = np.sort(dice.permutation(rows)[:count])
+    left = sp.csr_matrix(Y @ sp.diags_array((~lost).astype(np.float32)))
+    left.eliminate_zeros()
+    kept = np.setdiff1d(np.flatnonzero(np.diff(left.indptr)), held)
+    known = np.asarray(Y[held][:, np.flatnonzero(lost)].sum(axis=1)).ravel() == 0
+    return _rows(problem, left, kept), _rows(problem, Y, held), own, known
+
+
+def _lost_rows(
+    problem: Problem, Y: Any, texts: Any, chosen: Ints, dice: np.random.Generator
+) -> tuple[Bools, sp.csr_array | None]:
+    """(which of the chosen labels lose their rows, texts of the chosen).
+
+    A label that loses its rows keeps its text; if it has none, it gets one: words of its rows, as many as a label has
+    that has only a text.
+    """
+    lost = np.zeros(len(chosen), bool)
+    if texts is None:
+        return lost, None
+    length = np.diff(texts.indptr)
+    only = np.flatnonzero((problem.rows_of_label == 0) & (length > 0))
+    own = sp.csr_array(texts)[chosen]
+    if not len(only):
+        return lost, own
+    share = min(max(len(only) / problem.labels, LEAST_LOST), MOST_LOST)
+    lost[dice.permutation(len(chosen))[: int(share * len(chosen))]] = True
+    bare = np.flatnonzero(lost & (np.diff(own.indptr) == 0))
+    words = word_counts(problem.X, sp.csr_matrix(Y[:, bare]))
+    places = []
+    for label, (a, b) in enumerate(pairwise(words.indptr)):
+        few = dice.permutation(np.arange(a, b))[: length[dice.choice(only)]]
+        places.append(np.stack([np.full(len(few), bare[label]), words.indices[few]]))
+    at = np.concatenate(places, axis=1) if places else np.zeros((2, 0), np.int64)
+    made = sp.coo_array((np.ones(at.shape[1], np.float32), (at[0], at[1])), shape=own.shape)
+    return lost, sp.csr_array(own + sp.csr_array(made))
 
 
 def _rows(problem: Problem, Y: Any, rows: Ints) -> Problem:
@@ -171,16 +201,17 @@ def candidates(
     exact = np.empty(len(pairs), np.float32)
     start = np.searchsorted(row, np.arange(held.rows + 1))
     lists.score(*query, start.astype(np.int64), label.astype(np.uint32), exact, threads)
-    best = np.maximum(np.where(matched[:, 0] >= 0, sums[:, 0], 0.0), 1e-30).astype(np.float64)
+    best = np.zeros(held.rows)
+    np.maximum.at(best, row, np.where(rowless[label], 0.0, exact.astype(np.float64)))
     return Candidates(
         row=row,
         label=label,
         evidence=_evidence(path, pairs, _keyed(listed, held.labels), scored),
-        share=exact.astype(np.float64) / best[row],
+        share=np.minimum(exact.astype(np.float64) / np.maximum(best[row], 1e-30), MOST_SHARE),
         right=np.isin(
             pairs, _pairs(np.repeat(np.arange(held.rows), np.diff(held.Y.indptr)), held.Y.indices, held.labels)
         ),
-        rowless=rowless[label] & (exact > 0),
+        rowless=rowless[label],
         labels_of_row=np.diff(held.Y.indptr).astype(np.int64),
     )
 

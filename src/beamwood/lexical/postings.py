@@ -19,7 +19,15 @@ from beamwood.storage.shape import IndexShape
 
 Array = npt.NDArray[Any]
 
-FIELDS = {"start": np.uint64, "words": np.uint16, "top": np.float32, "scale": np.float32, "bias": np.float32}
+FIELDS = {
+    "start": np.uint64,
+    "words": np.uint16,
+    "top": np.float32,
+    "scale": np.float32,
+    "bias": np.float32,
+    "dense": np.uint32,
+    "codes": np.uint8,
+}
 LARGEST_HALF = 65504.0
 PREFIX = "index/"
 
@@ -44,8 +52,8 @@ def postings_sections(
             "weights='f16'. Use weights='u8', or scale the weights down."
         )
     offsets, features = W.indptr.astype(np.int64, copy=False), W.indices.astype(np.int32, copy=False)
-    start, words, top, scale = _core.build_postings(offsets, features, W.data, W.shape[1], kind, threads)
-    arrays = {"start": start, "words": words, "top": top, "scale": scale}
+    start, words, top, scale, dense, codes = _core.build_postings(offsets, features, W.data, W.shape[1], kind, threads)
+    arrays = {"start": start, "words": words, "top": top, "scale": scale, "dense": dense, "codes": codes}
     if bias is not None:
         arrays["bias"] = bias
     shape = IndexShape(int(np.count_nonzero(W.data)), weights, matched_only)

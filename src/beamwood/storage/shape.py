@@ -81,7 +81,7 @@ class ModelShape:
             "discount-1": self.activation.discount != 1,
             "unit-rows-1": self.unit_rows,
             "index-1": self.index is not None,  # inverted lists
-            "head-1": self.head is not None,  # answers of trees and lists together
+            "head-2": self.head is not None,  # answers of trees and lists together
             "text-2": self._has_new_words(),
         }
         return [feature for feature, here in used.items() if here]

@@ -19,6 +19,8 @@ struct BuiltPostings {
   std::vector<std::uint64_t> start;
   std::vector<std::uint16_t> words;
   std::vector<float> top, scale;
+  std::vector<std::uint32_t> dense; // as postings.hpp has them; empty where no feature is
+  std::vector<std::uint8_t> codes;
 };
 
 class PostingsBuilder {
@@ -44,16 +46,46 @@ public:
     each_feature(workers, [&](std::uint32_t f) {
       out.top[f] = write_list(f, out.scale.empty() ? 1.0f : out.scale[f], out.words.data() + out.start[f]);
     });
+    write_codes(workers, out);
     return out;
   }
 
 private:
   static constexpr std::size_t kFeaturesPerTask = 512;
+  static constexpr std::uint32_t kFewestDense = 1024; // labels: with fewer there is nothing to save
 
   template <class Function> void each_feature(const Workers& workers, Function&& function) const {
     parallel_for(workers, (dimension_ + kFeaturesPerTask - 1) / kFeaturesPerTask, [&](std::size_t task, unsigned) {
       const std::size_t end = std::min<std::size_t>(dimension_, (task + 1) * kFeaturesPerTask);
       for (std::size_t f = task * kFeaturesPerTask; f < end; ++f) function(static_cast<std::uint32_t>(f));
+    });
+  }
+
+  // Features that many labels have, and no negative weight, once more: a byte for each label.
+  void write_codes(const Workers& workers, BuiltPostings& out) const {
+    if (labels_ < kFewestDense) return;
+    std::uint32_t number = 0;
+    out.dense.assign(dimension_, 0);
+    for (std::uint32_t f = 0; f < dimension_; ++f)
+      if (list_start_[f + 1] - list_start_[f] >= labels_ / kDense && out.top[f] > 0 && std::isfinite(out.top[f]))
+        out.dense[f] = ++number;
+    if (number == 0) return out.dense.clear();
+    Postings index;
+    index.features = dimension_, index.labels = labels_, index.kind = kind_;
+    index.start = out.start, index.words = out.words, index.top = out.top, index.scale = out.scale;
+    out.codes.assign(number * index.stride(), 0);
+    each_feature(workers, [&](std::uint32_t f) {
+      if (out.dense[f] == 0) return;
+      std::uint8_t* const codes = out.codes.data() + (out.dense[f] - 1) * index.stride();
+      const double steps = 255.0 / static_cast<double>(out.top[f]);
+      PostingList list;
+      open_list(index, f, 1.0f, list);
+      for (std::uint32_t tile = 0; list.seek(index, tile) && !list.over; tile = list.piece.tile + 1) {
+        list.piece.each([&](std::uint32_t place, std::uint32_t i) {
+          const double code = std::ceil(static_cast<double>(weight_of(kind_, list, i)) * steps);
+          codes[list.piece.tile * kTile + place] = static_cast<std::uint8_t>(std::clamp(code, 1.0, 255.0));
+        });
+      }
     });
   }
 

@@ -9,7 +9,8 @@
 // negative, lists are added in falling order of what they can bring (MaxScore: Turtle and Flood, 1995): as soon as the
 // rest of them together cannot lift a new label to the k-th best, only labels already met are looked up in the rest.
 // The k-th best is guessed from below: the best k sums so far are completed, and k labels that reach a score make it a
-// bar. Whatever has negative numbers or a bias is added up whole.
+// bar. Where lists are long, bounds of all labels are added up instead, many at once (dense_sums.hpp). Whatever has
+// negative numbers or a bias is added up whole.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -21,8 +22,8 @@
 
 #include "beamwood/engine/csr.hpp"
 #include "beamwood/engine/filter.hpp"
-#include "beamwood/index/postings.hpp"
-#include "beamwood/open/work.hpp"
+#include "beamwood/index/dense_sums.hpp"
+#include "beamwood/index/products.hpp"
 #include "beamwood/sink/topk.hpp"
 
 namespace beamwood {
@@ -45,7 +46,7 @@ public:
     least_ = std::numeric_limits<float>::denorm_min(); // every label that is met is above 0
     for (std::uint32_t tile = 0; static_cast<std::uint64_t>(tile) * kTile < index.labels; ++tile) {
       std::uint32_t next = tile;
-      if (!come_to(tile, next)) return clear(false);
+      if (!come_to(tile, next)) return false;
       if (whole && (!matched_only_ || !index.bias.empty())) next = tile; // labels without a match are candidates
       if (next == kNoTile) break;
       if (next != tile) {
@@ -53,7 +54,10 @@ public:
         continue;
       }
       first_label_ = tile * kTile;
-      if (!(whole ? add_up(tile) : search_tile())) return clear(false);
+      if (!(whole ? add_up(tile) : search_tile())) { // damaged: sums must be zeros again
+        std::fill(sums_.begin(), sums_.end(), 0.0f);
+        return false;
+      }
     }
     if (!whole && !matched_only_) fill_up();
     return true;
@@ -70,7 +74,7 @@ public:
       float sum = 0;
       for (PostingList& list : lists_) {
         if (!list.seek(index, tile)) return false;
-        if (!list.over && list.piece.tile == tile) sum += product(list, labels[i] % kTile);
+        if (!list.over && list.piece.tile == tile) sum += product_at(*index_, list, labels[i] % kTile);
       }
       scores[i] = index.bias.empty() ? sum : sum + index.bias[labels[i]];
     }
@@ -80,6 +84,7 @@ public:
 private:
   static constexpr std::uint32_t kNoTile = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::size_t kMostLists = 1u << 18; // above it the factors would not be small
+  static constexpr std::uint32_t kRun = 64;           // labels that are compared with the bar at once
   static constexpr std::uint32_t kLookUp = 16;        // what a look-up costs, in postings that are added up
 
   bool open(const Query& query) {
@@ -119,29 +124,12 @@ private:
     return true;
   }
 
-  // The product of a place in a list's piece; +0 where it has none.
-  float product(const PostingList& list, std::uint32_t place) const noexcept {
-    const std::uint32_t i = list.piece.find(place);
-    return i == list.piece.count ? 0.0f : list.value * weight_of(index_->kind, list, i);
-  }
-
-  // Calls visit(place, product) for all of a list's piece.
-  template <class Visit> bool each_product(const PostingList& list, Visit&& visit) {
-    work.blocks += 1, work.rows += list.piece.count;
-    work.bytes += 2 * (place_words(index_->width(list.piece.tile), list.piece.count) +
-                       posting_weight_words(index_->kind, list.piece.count));
-    const auto run = [&]<WeightKind kind>() {
-      const float value = list.value, scale = list.scale;
-      const std::uint16_t* const weights = list.piece.weights;
-      return list.piece.each(
-          [&](std::uint32_t place, std::uint32_t i) { visit(place, value * weight_at<kind>(weights, i, scale)); });
-    };
-    switch (index_->kind) {
-    case WeightKind::f32: return run.template operator()<WeightKind::f32>();
-    case WeightKind::f16: return run.template operator()<WeightKind::f16>();
-    case WeightKind::u8: break;
-    }
-    return run.template operator()<WeightKind::u8>();
+  // The sum of a place of the tile in law 1's order.
+  float exact_sum(std::uint32_t place) const noexcept {
+    float sum = 0;
+    for (const PostingList& list : lists_)
+      if (!list.over && list.piece.tile == active_[0]->piece.tile) sum += product_at(*index_, list, place);
+    return sum;
   }
 
   bool allowed(std::uint32_t place) const noexcept { return !filter_ || filter_->allows(first_label_ + place); }
@@ -156,8 +144,7 @@ private:
     return std::max(score, least_);
   }
 
-  // --- nothing is negative ---
-
+  // Nothing is negative.
   bool search_tile() {
     const std::size_t m = active_.size();
     const float slack = m <= 2 ? 0.0f : static_cast<float>(4 * m + 8) * 0x1p-24f;
@@ -168,6 +155,9 @@ private:
       rest_[i] = rest_[i + 1] + active_[i]->most;
       postings_[i] = postings_[i + 1] + active_[i]->piece.count;
     }
+    bool done = false;
+    if (DenseSums::pays(active_, index_->width(active_[0]->piece.tile)) && !search_dense(done)) return false;
+    if (done) return true;
     met_count_ = 0;
     std::size_t added = 0, completed = 0;
     for (; added < m && rest_[added] * grow_ >= bar(); ++added) {
@@ -185,12 +175,40 @@ private:
     return finish(added);
   }
 
+  // Lists that most labels have: bounds of all labels first, then the exact sums of those that may still win. done: false
+  // where there is no bar to hold against the bounds. False: damaged.
+  bool search_dense(bool& done) {
+    const std::uint64_t a_look = std::uint64_t{kLookUp} * active_.size();
+    if (2 * a_look * k_ > postings_[0]) return true;
+    if (!dense_.add(*index_, active_, active_[0]->piece.tile, work)) return false;
+    if (best_.bar() == kWorstKey) { // k labels that reach a score make it a bar
+      const auto leaders = dense_.best(k_, [this](std::uint32_t place) { return allowed(place); });
+      float least = leaders.size() < k_ ? 0.0f : std::numeric_limits<float>::infinity();
+      for (const std::uint16_t place : leaders) least = std::min(least, exact_sum(place));
+      least_ = std::max(least_, least);
+    }
+    std::span<const std::uint16_t> places;
+    if (!dense_.reaching(bar(), grow_, places)) return true;
+    done = true;
+    if (a_look * places.size() > postings_[0]) return add_in_order();
+    float need = bar();
+    for (const std::uint16_t place : places) {
+      if (!(dense_.bound(place) * static_cast<double>(grow_) >= static_cast<double>(need)) || !allowed(place)) continue;
+      if (first_label_ + place >= index_->labels) return false;
+      const float sum = exact_sum(place);
+      if (!(sum > 0)) continue;
+      best_.offer(key_of(sum, first_label_ + place));
+      need = bar();
+    }
+    return true;
+  }
+
   bool add(const PostingList& list) {
     make_room(list);
     float* const sums = sums_.data();
     std::uint16_t* const met = met_.data();
     std::uint32_t n = met_count_;
-    const bool whole = each_product(list, [&](std::uint32_t place, float product) {
+    const bool whole = each_product(*index_, list, work, [&](std::uint32_t place, float product) {
       const float before = sums[place], now = before + product;
       sums[place] = now;
       met[n] = static_cast<std::uint16_t>(place);
@@ -200,7 +218,7 @@ private:
     return whole;
   }
 
-  // Every entry may be a label that was not met before; in a damaged list even one that was.
+  // Every entry may be a label that was not met before.
   void make_room(const PostingList& list) {
     if (met_.size() <= met_count_ + list.piece.count)
       met_.resize(met_count_ + list.piece.count + 1), sum_of_.resize(met_.size());
@@ -225,7 +243,7 @@ private:
     float least = std::numeric_limits<float>::infinity();
     for (const Key key : best) {
       float sum = score_of(key);
-      for (std::size_t i = added; i < active_.size(); ++i) sum += product(*active_[i], id_of(key));
+      for (std::size_t i = added; i < active_.size(); ++i) sum += product_at(*index_, *active_[i], id_of(key));
       least = std::min(least, sum);
     }
     least_ = std::max(least_, least * shrink_);
@@ -235,7 +253,7 @@ private:
   bool offer_one() {
     float need = bar();
     bool inside = true;
-    const bool whole = each_product(*active_[0], [&](std::uint32_t place, float product) {
+    const bool whole = each_product(*index_, *active_[0], work, [&](std::uint32_t place, float product) {
       if (!(product >= need) || !allowed(place)) return;
       inside &= first_label_ + place < index_->labels;
       best_.offer(key_of(product, first_label_ + place));
@@ -248,7 +266,7 @@ private:
     make_room(*active_[0]);
     const float rest = rest_[1], need = bar();
     std::uint32_t n = 0;
-    const bool whole = each_product(*active_[0], [&](std::uint32_t place, float product) {
+    const bool whole = each_product(*index_, *active_[0], work, [&](std::uint32_t place, float product) {
       met_[n] = static_cast<std::uint16_t>(place), sum_of_[n] = product;
       n += static_cast<std::uint32_t>((product + rest) * grow_ >= need);
     });
@@ -277,7 +295,7 @@ private:
       std::uint32_t n = 0;
       for (std::uint32_t c = 0; c < met_count_; ++c) {
         const std::uint16_t place = met_[c];
-        const float sum = sum_of_[c] + product(*active_[i], place);
+        const float sum = sum_of_[c] + product_at(*index_, *active_[i], place);
         met_[n] = place, sum_of_[n] = sum;
         n += static_cast<std::uint32_t>((sum + rest) * grow_ >= need);
       }
@@ -289,12 +307,7 @@ private:
       const std::uint32_t place = met_[c], label = first_label_ + place;
       if (!(sum_of_[c] * grow_ >= need) || !allowed(place)) continue;
       if (label >= index_->labels) return false;
-      float sum = sum_of_[c];
-      if (m > 2) {
-        sum = 0;
-        for (const PostingList& list : lists_)
-          if (!list.over && list.piece.tile == active_[0]->piece.tile) sum += product(list, place);
-      }
+      const float sum = m > 2 ? exact_sum(place) : sum_of_[c];
       if (!(sum > 0)) continue;
       best_.offer(key_of(sum, label));
       need = bar();
@@ -336,14 +349,13 @@ private:
     }
   }
 
-  // --- anything goes ---
-
   // All sums of a tile in law 1's order, and every label of it as a candidate.
   bool add_up(std::uint32_t tile) {
     bool whole = true;
     for (const PostingList& list : lists_)
       if (!list.over && list.piece.tile == tile)
-        whole = whole && each_product(list, [&](std::uint32_t place, float product) { sums_[place] += product; });
+        whole = whole &&
+                each_product(*index_, list, work, [&](std::uint32_t place, float product) { sums_[place] += product; });
     const std::uint32_t width = index_->width(tile);
     const float* const bias = index_->bias.empty() ? nullptr : index_->bias.data() + first_label_;
     for (std::uint32_t from = 0; whole && from < width; from += kRun)
@@ -366,14 +378,6 @@ private:
     }
   }
 
-  // After a damaged array: sums must be zeros again.
-  bool clear(bool sound) {
-    std::fill(sums_.begin(), sums_.end(), 0.0f);
-    return sound;
-  }
-
-  static constexpr std::uint32_t kRun = 64;
-
   const Postings* index_ = nullptr;
   const Filter* filter_ = nullptr;
   std::uint32_t k_ = 0, first_label_ = 0, met_count_ = 0;
@@ -381,13 +385,14 @@ private:
   float least_ = 0, grow_ = 1, shrink_ = 1;
   std::vector<PostingList> lists_;         // by rising feature
   std::vector<std::uint32_t> falling_;     // their numbers by what they can bring
+  std::vector<std::uint32_t> found_;       // the labels of an answer
   std::vector<const PostingList*> active_; // those with a piece in the tile, the same way
   std::vector<float> rest_;                // what the lists from each on can bring together
   std::vector<std::uint64_t> postings_;    // and how many entries they have
   std::vector<float> sums_;                // of a tile; zeros between tiles
   std::vector<std::uint16_t> met_;         // places with a sum
   std::vector<float> sum_of_;              // of each place met, once taken
-  std::vector<std::uint32_t> found_;
+  DenseSums dense_;
   TopK best_, leaders_;
 };
 

@@ -9,6 +9,9 @@
 // precede it. So a label is found in a frequent feature's piece by one look at a bit and a few popcounts. Weights are
 // float32, halves or bytes in steps of the feature's scale (below zero: bytes are signed, the step is its size).
 //
+// A feature that one label in 16 has, and no negative weight, is stored a second time, so that bounds can be added up many
+// labels at once (dense_sums.hpp): a byte for each label, its weight in steps of 1/255 of the largest, rounded up, or 0.
+//
 // The law: the arrays may lie in a damaged file. Opening reads none of them; a piece is compared with the end of its
 // list when it is come to, a rank with the number of weights when it is followed, and a label with the number of labels
 // before it is answered. Nothing outside the arrays is read.
@@ -27,6 +30,7 @@ namespace beamwood {
 
 inline constexpr std::uint32_t kTile = 1u << 16; // labels
 inline constexpr std::uint32_t kGroup = 512;     // bits of a bitmap under one rank
+inline constexpr std::uint32_t kDense = 16;      // one label in so many: a feature that many have
 
 struct Postings {
   std::uint32_t features = 0, labels = 0;
@@ -36,15 +40,21 @@ struct Postings {
   std::span<const float> top;   // the largest weight of each list, at least 0; its sign bit says that some are negative
   std::span<const float> scale; // of bytes: one for each feature
   std::span<const float> bias;  // of each label, or none
-  bool matched_only = false;    // whether only labels that score above 0 are answers
+  std::span<const std::uint32_t> dense; // of each feature: the number of its codes from 1 on, or 0; may be empty
+  std::span<const std::uint8_t> codes;  // stride() for each
+  bool matched_only = false;            // whether only labels that score above 0 are answers
 
   explicit operator bool() const noexcept { return !start.empty(); }
 
   // Whether the arrays fit each other in length: all that is looked at before a query.
   bool consistent() const noexcept {
     return start.size() == static_cast<std::size_t>(features) + 1 && top.size() == features &&
-           (kind != WeightKind::u8 || scale.size() == features) && (bias.empty() || bias.size() == labels);
+           (kind != WeightKind::u8 || scale.size() == features) && (bias.empty() || bias.size() == labels) &&
+           (dense.empty() || dense.size() == features);
   }
+
+  // Labels, filled up so that vectors end where codes do.
+  std::size_t stride() const noexcept { return (static_cast<std::size_t>(labels) + 63) / 64 * 64; }
 
   std::uint32_t width(std::uint32_t tile) const noexcept { return std::min(kTile, labels - tile * kTile); }
 };
@@ -128,7 +138,8 @@ struct PostingList {
   float value = 0, scale = 1, most = 0; // most: what it can add to a sum
   const std::uint16_t *first = nullptr, *at = nullptr, *end = nullptr;
   Piece piece;
-  bool over = false; // no piece is left
+  bool over = false;                   // no piece is left
+  const std::uint8_t* codes = nullptr; // of all labels; null: there are none
 
   // Goes to the first piece whose tile is not below `tile`. False: the list leads outside.
   bool seek(const Postings& index, std::uint32_t tile) noexcept {
@@ -175,6 +186,9 @@ inline bool open_list(const Postings& index, std::uint32_t feature, float value,
   out.end = index.words.data() + to;
   out.piece = {};
   out.over = false;
+  const std::size_t number = index.dense.empty() ? 0 : index.dense[feature];
+  if (number > index.codes.size() / std::max<std::size_t>(1, index.stride())) return false;
+  out.codes = number == 0 ? nullptr : index.codes.data() + (number - 1) * index.stride();
   return true;
 }
 

@@ -2,12 +2,15 @@
 //
 //   z     = bias + trees · max(e, unlisted) + words · c          score = 1 / (1 + exp(-z))
 //   e       what the trees say: the log of their score (of log kinds and identity, the score itself)
-//   c       the label's sum over the inverted lists, divided by that of the best label of all, filtered out or not
+//   c       the label's sum over the inverted lists, divided by that of the best label with rows, filtered out or not
 //
-// A label that the trees do not list among their candidates counts as `unlisted`, and none counts less. A label that had
-// no row to learn from counts as `rowless` if it has a word of the query, whatever the trees say, and else as `unlisted`.
+// A label that the trees do not list among their candidates counts as `unlisted`, and none counts less. Of a label that
+// had no row to learn from the trees know nothing, whatever they say; its words may be better than those of all labels
+// with rows, so its c may be above 1:
 //
-// The law: the numbers trees and words are not negative, so the score never falls when one of the members' scores rises.
+//   z     = rowless + rowless_words · min(c, 2)
+//
+// The law: the numbers trees, words and rowless_words are not negative, so the score never falls when one of the members' scores rises.
 // Steps are plain IEEE operations in double, in a fixed order, rounded to float32 once; exp and log are ours, not the C
 // library's: the same bits everywhere.
 #pragma once
@@ -20,7 +23,7 @@
 namespace beamwood {
 
 struct Head {
-  double bias = 0, trees = 0, words = 0, unlisted = 0, rowless = 0;
+  double bias = 0, trees = 0, words = 0, unlisted = 0, rowless = 0, rowless_words = 0;
   std::uint32_t candidates = 0;        // that each member gives at least; 0: there is no head
   std::span<const std::uint32_t> rows; // that each label had in training; empty: all had some
 
@@ -44,25 +47,32 @@ inline double evidence_of(const Head& head, Path path, float score) noexcept {
   return e > head.unlisted ? e : head.unlisted;
 }
 
+inline float probability_of(double z) noexcept { return static_cast<float>(1.0 / (1.0 + exp_of(-z))); }
+
 // evidence: max(e, unlisted); share: c.
 inline float head_score(const Head& head, double evidence, double share) noexcept {
-  const double z = (head.bias + head.trees * evidence) + head.words * share;
-  return static_cast<float>(1.0 / (1.0 + exp_of(-z)));
+  return probability_of((head.bias + head.trees * evidence) + head.words * share);
 }
 
-// c: a label's sum as a share of the best one's, which is above 0 or there is none.
+// Of a label without rows.
+inline float rowless_score(const Head& head, double share) noexcept {
+  return probability_of(head.rowless + head.rowless_words * share);
+}
+
+// c: a label's sum as a share of the best one's with rows, at most 2; that too where no label with rows has a sum.
 inline double share_of(float sum, float best) noexcept {
-  return best > 0.0f ? static_cast<double>(sum) / static_cast<double>(best) : 0.0;
+  if (!(best > 0.0f)) return sum > 0.0f ? 2.0 : 0.0;
+  const double share = static_cast<double>(sum) / static_cast<double>(best);
+  return share < 2.0 ? share : 2.0;
 }
 
-// The final score of a label. listed: whether the trees have a score for it; sum, best: of the words.
+// The final score of a label. listed: whether the trees have a score for it; sum: of its words; best: the best sum of
+// labels with rows.
 inline float head_score(const Head& head, Path path, std::uint32_t label, bool listed, float tree, float sum,
                         float best) noexcept {
-  const bool has_rows = head.has_rows(label);
-  const double e = has_rows     ? listed ? evidence_of(head, path, tree) : head.unlisted
-                   : sum > 0.0f ? head.rowless
-                                : head.unlisted;
-  return head_score(head, e, share_of(sum, best));
+  const double share = share_of(sum, best);
+  if (!head.has_rows(label)) return rowless_score(head, share);
+  return head_score(head, listed ? evidence_of(head, path, tree) : head.unlisted, share);
 }
 
 } // namespace beamwood

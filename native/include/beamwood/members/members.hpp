@@ -18,6 +18,24 @@ namespace beamwood {
 // Which members listed an answer: bits.
 inline constexpr std::uint8_t kByTrees = 1, kByWords = 2;
 
+// The sum of the first label with rows among the best k; 0 where these are all and none has. False: it lies beyond them.
+template <class Ranked>
+bool best_with_rows(const Head& head, const Ranked& ranked, std::uint32_t k, float& sum) noexcept {
+  for (const Key key : ranked)
+    if (head.has_rows(id_of(key))) return sum = score_of(key), true;
+  return sum = 0.0f, ranked.size() < k;
+}
+
+// The best sum of all labels with rows; 0 where none has a word of the query. False: the arrays are damaged.
+inline bool find_best_sum(IndexSearch& index, const Postings& postings, const Head& head, const Query& query,
+                          float& sum) {
+  for (std::uint64_t k = 1;; k *= 16) {
+    const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(k, postings.labels));
+    if (!index.run(postings, query, most, nullptr, true)) return false;
+    if (best_with_rows(head, index.best().ranked(), most, sum) || most == postings.labels) return true;
+  }
+}
+
 // Scratch memory of one worker.
 class alignas(kApart) MemberSearch {
 public:
@@ -29,7 +47,7 @@ public:
     if (!index_.run(forest.postings, query, width, filter, true)) return false;
     gather(forest, width, listed, tree_scores);
     float best = 0.0f;
-    if (!complete(forest.postings, query) || !best_sum(forest.postings, query, filter, best)) return false;
+    if (!complete(forest.postings, query) || !best_sum(forest, query, width, filter, best)) return false;
     const Path path = forest.activation.path;
     best_.reset(k);
     for (const Candidate& one : candidates_) {
@@ -74,12 +92,11 @@ private:
     candidates_.resize(n);
   }
 
-  // The best sum of all labels. With a filter it is looked for by itself: a label's score does not depend on filters.
-  bool best_sum(const Postings& index, const Query& query, const Filter* filter, float& sum) {
-    if (filter && !index_.run(index, query, 1, nullptr, true)) return false;
-    const auto& ranked = index_.best().ranked();
-    sum = ranked.empty() ? 0.0f : score_of(ranked.front());
-    return true;
+  // The best sum of all labels with rows. With a filter it is looked for by itself: a label's score does not depend on
+  // filters.
+  bool best_sum(const Forest& forest, const Query& query, std::uint32_t width, const Filter* filter, float& sum) {
+    return (!filter && best_with_rows(forest.head, index_.best().ranked(), width, sum)) ||
+           find_best_sum(index_, forest.postings, forest.head, query, sum);
   }
 
   // The sums of those that only the trees listed.
