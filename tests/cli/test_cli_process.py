@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import scipy.sparse as sp
 from support.commands import ROWS, VERBS, command
 from support.problems import random_problem
+
+import beamwood as bw
 
 
 def test_process_debug_shows_the_traceback_and_only_then(shop: Path) -> None:
@@ -64,6 +67,44 @@ def test_process_ctrl_c_in_the_middle_of_training(tmp_path: Path) -> None:
     assert said.endswith(b"stopped\n")
     assert b"Traceback" not in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["X.npz", "Y.npz"]
+
+
+def test_process_runs_with_any_of_its_streams_closed(shop: Path) -> None:
+    model, rows = shop / "shop.bw", shop / "rows.jsonl"
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        for words in (
+            ("predict", model, rows),
+            ("diff", model, model),
+            ("index", rows, "-o", "i.bw", "-f"),
+            ("inspect", model),
+        ):
+            line = shlex.join(map(str, command(*words)))
+            found = subprocess.run(f"{line} {closed}", shell=True, capture_output=True, text=True, check=False)
+            assert (found.returncode, "error" in found.stderr) == (0, False), (closed, words, found.stderr)
+    assert bw.load("i.bw", verify=True).n_labels > 0  # nothing was written into it but itself
+
+
+def test_process_with_a_full_standard_output_says_so_in_a_line(shop: Path) -> None:
+    for words in (("predict", shop / "shop.bw", shop / "rows.jsonl"), ("inspect", shop / "shop.bw")):
+        with open("/dev/full", "w") as full:
+            found = subprocess.run(command(*words), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert found.returncode == 1
+        assert found.stderr.splitlines()[-1] == "error: standard output or an open file: no space left on device"
+
+
+def test_process_a_folder_in_place_of_a_file_is_called_one(shop: Path) -> None:
+    Path("folder").mkdir()
+    model, rows = shop / "shop.bw", shop / "rows.jsonl"
+    for words in (
+        ("train", "folder", "-o", "x.bw"), ("index", "folder", "-o", "x.bw"), ("predict", model, "folder"),
+        ("calibrate", model, "folder", "-o", "x.bw"), ("diff", model, model, "folder"), ("evaluate", model, "folder"),
+        ("calibrate", "folder", rows, "-o", "x.bw"), ("diff", model, "folder"), ("search", "folder", "wool"),
+    ):  # fmt: skip
+        found = subprocess.run(command(*words), capture_output=True, text=True, check=False)
+        assert (found.returncode, found.stdout) == (1, ""), words
+        [line] = [said for said in found.stderr.splitlines() if said.startswith("error: ")]
+        assert "folder is a folder" in line, (words, line)
+    assert not Path("x.bw").exists()
 
 
 def test_process_predict_writes_into_a_pipe_that_is_there(shop: Path) -> None:

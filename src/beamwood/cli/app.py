@@ -71,7 +71,7 @@ def _in_a_line(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory; use fewer rows, or a preset with one tree"
     if isinstance(error, OSError) and error.strerror:
-        return one_line(f"{error.filename or 'a file'}: {error.strerror.lower()}")
+        return one_line(f"{error.filename or 'standard output or an open file'}: {error.strerror.lower()}")
     return one_line(f"{type(error).__name__}: {error}; this is not meant to happen, --debug shows where it did")
 
 
