@@ -1,6 +1,7 @@
 """beamwood: train and serve sparse linear extreme multi-label ranking trees. What stands in `__all__` is public."""
 
 from beamwood._version import __version__
+from beamwood.batch.lazy import Lazy
 from beamwood.client import Client, ServerError
 from beamwood.engine import LayerChoice, Stats
 from beamwood.errors import BeamwoodError, BeamwoodWarning, DataError, FormatError, SettingsError
@@ -54,6 +55,7 @@ __all__ = [
     "LabelledRows",
     "Layer",
     "LayerChoice",
+    "Lazy",
     "Metrics",
     "Model",
     "Records",

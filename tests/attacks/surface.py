@@ -301,6 +301,12 @@ def files_room(folder: Path) -> Room:
     odd_text = odd(damaged.texts())
     return {
         "load": [(read, bw.load)],
+        "Lazy": [
+            (read, lambda v: bw.Lazy(v).n_labels),
+            (anything(), lambda v: bw.Lazy("model.bw", v)),
+            (anything(), lambda v: bw.Lazy("model.bw", version=v)),
+            (anything(), lambda v: bw.Lazy("model.bw", layout=v)),
+        ],
         "datasets.load": [(read, lambda v: bw.datasets.load("library-subjects", 7 if v is None else v))],
         "data.read_matrix": [(read, data.read_matrix)],
         "data.read_npz": [(read, lambda v: data.read_npz(v, v))],
