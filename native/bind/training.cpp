@@ -80,15 +80,21 @@ void check_children(const LayerProblem& p) {
 
 LayerProblem checked_problem(const SparseLines& x, const SparseLines& reaching, const SparseLines& positives,
                              const In<std::int64_t>& child_start, const In<std::int64_t>& child,
-                             const In<float>& row_weight) {
-  const LayerProblem problem{x.lines(),         x.width,     reaching.lines(), positives.lines(),
-                             view(child_start), view(child), view(row_weight)};
+                             const In<float>& row_weight, const In<std::int64_t>& parent_id,
+                             const In<std::int64_t>& node_id) {
+  const LayerProblem problem{x.lines(),   x.width,          reaching.lines(), positives.lines(), view(child_start),
+                             view(child), view(row_weight), view(parent_id),  view(node_id)};
   const std::size_t rows = problem.x.lines();
   if (x.value.shape(0) != x.index.shape(0)) throw std::invalid_argument("x: expected one value per entry");
   if (reaching.width != rows || positives.width != rows)
     throw std::invalid_argument("reaching, positives: expected lines of rows of x");
   if (!problem.row_weight.empty() && problem.row_weight.size() != rows)
     throw std::invalid_argument("row_weight: expected one number per row, or none");
+  const auto fits = [](std::span<const std::int64_t> ids, const SparseView& lines) {
+    return ids.empty() || ids.size() == lines.lines();
+  };
+  if (!fits(problem.parent_id, problem.reaching) || !fits(problem.node_id, problem.positives))
+    throw std::invalid_argument("parent_id, node_id: expected one number per parent and per node, or none");
   check_children(problem);
   return problem;
 }
@@ -96,8 +102,10 @@ LayerProblem checked_problem(const SparseLines& x, const SparseLines& reaching, 
 // Calls `watch(share of the work done)` now and then; an exception that it raises stops the work and comes out here.
 LayerWeights train(const SparseLines& x, const SparseLines& reaching, const SparseLines& positives,
                    const In<std::int64_t>& child_start, const In<std::int64_t>& child, const In<float>& row_weight,
-                   const SolverSettings& settings, unsigned threads, const nb::object& watch) {
-  const LayerProblem problem = checked_problem(x, reaching, positives, child_start, child, row_weight);
+                   const In<std::int64_t>& parent_id, const In<std::int64_t>& node_id, const SolverSettings& settings,
+                   unsigned threads, const nb::object& watch) {
+  const LayerProblem problem =
+      checked_problem(x, reaching, positives, child_start, child, row_weight, parent_id, node_id);
   Progress progress;
   const Workers workers = python_workers(threads, [&] {
     if (watch.is_none()) return true;
@@ -136,6 +144,7 @@ void bind_training(nb::module_& m) {
       .def_rw("top_weights", &SolverSettings::top_weights)
       .def_rw("seed", &SolverSettings::seed);
   m.def("train_layer", &train, nb::kw_only(), nb::arg("x"), nb::arg("reaching"), nb::arg("positives"),
-        nb::arg("child_start"), nb::arg("child"), nb::arg("row_weight"), nb::arg("settings"), nb::arg("threads"),
-        nb::arg("watch").none(), "Learns one linear classifier per node of a layer (see layer_trainer.hpp).");
+        nb::arg("child_start"), nb::arg("child"), nb::arg("row_weight"), nb::arg("parent_id"), nb::arg("node_id"),
+        nb::arg("settings"), nb::arg("threads"), nb::arg("watch").none(),
+        "Learns one linear classifier per node of a layer (see layer_trainer.hpp).");
 }

@@ -44,6 +44,25 @@ SolverSettings settings_of(Loss loss, double eps) {
   return settings;
 }
 
+// One parent of a layer as a piece of its own.
+std::vector<LearnedNode> learned_apart(const Layer& whole, std::size_t parent, const SolverSettings& settings) {
+  Layer piece = whole;
+  piece.reaching.start.assign(1, 0), piece.positives.start.assign(1, 0);
+  for (Sparse* s : {&piece.reaching, &piece.positives}) s->index.clear(), s->value.clear();
+  piece.reaching.add_line(whole.reaching.line(parent));
+  std::vector<std::int64_t> nodes(whole.child.begin() + whole.child_start[parent],
+                                  whole.child.begin() + whole.child_start[parent + 1]);
+  for (const std::int64_t node : nodes) piece.positives.add_line(whole.positives.line(static_cast<std::size_t>(node)));
+  piece.child_start = {0, static_cast<std::int64_t>(nodes.size())};
+  piece.child.resize(nodes.size());
+  std::iota(piece.child.begin(), piece.child.end(), 0);
+  const std::vector<std::int64_t> parents{static_cast<std::int64_t>(parent)};
+  LayerProblem problem = piece.problem();
+  problem.parent_id = parents, problem.node_id = nodes;
+  Progress progress;
+  return train_layer(problem, settings, Workers{1}, progress);
+}
+
 } // namespace
 
 TEST(a_layer_has_the_same_bits_for_any_threads_and_every_isa) {
@@ -58,6 +77,21 @@ TEST(a_layer_has_the_same_bits_for_any_threads_and_every_isa) {
           if (supported(isa)) settings.isa = isa, CHECK(same_bits(plain, learned(layer, settings, 1)));
         for (const unsigned threads : {2u, 8u}) CHECK(same_bits(plain, learned(layer, settings, threads)));
       }
+}
+
+TEST(a_piece_of_a_layer_that_knows_its_numbers_has_the_same_bits) {
+  Random random;
+  for (const bool weights : {false, true}) {
+    const Layer layer = random_layer(random, {.parents = 5, .children = 9, .weights = weights, .relevance = weights});
+    for (const Loss loss : {Loss::squared_hinge, Loss::hinge, Loss::logistic}) {
+      const SolverSettings settings = settings_of(loss, 0.1);
+      const auto whole = learned(layer, settings, 2);
+      std::vector<LearnedNode> joined;
+      for (std::size_t parent = 0; parent < 5; ++parent)
+        for (auto& node : learned_apart(layer, parent, settings)) joined.push_back(std::move(node));
+      CHECK(same_bits(whole, joined));
+    }
+  }
 }
 
 TEST(a_child_without_rows_never_wins) {

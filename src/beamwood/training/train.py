@@ -47,7 +47,7 @@ from beamwood.training.stages import (
     kept_text,
 )
 from beamwood.training.trees import How, grown_trees
-from beamwood.training.weights import Match, Skeleton, layer_weights
+from beamwood.training.weights import Learner, Match, Skeleton, layer_weights
 
 _ROWS_AND_LABELS = ("row_weights", "label_features", "negatives_matrix")  # what train takes beside X, Y and settings
 _TOLD = 4096  # texts between two words of progress
@@ -69,6 +69,7 @@ def train(
     max_memory: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     calibrate: bool | float = False,
+    learner: Learner | None = None,
     **settings: Any,
 ) -> Model:
     """Trains a model that ranks labels for sparse rows.
@@ -94,10 +95,12 @@ def train(
     calibrate:        the model also knows probabilities, and a cut for f1: curves are fitted on a share of the rows
                       (True: a twentieth, 2,000 to 20,000), ranked by a second model that has not seen them. Weights
                       and rankings stay the same; it takes about as long as the trees again.
+    learner:          who works out the weights of a layer; None: this process. `beamwood.ray` hands in a cluster.
     """
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
     how = How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), max_memory)
+    how = replace(how, learn=_checked_learner(learner))
     problem = checked_problem(
         X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
     )
@@ -122,6 +125,7 @@ def train_text(
     progress: bool | Progress = True,
     checkpoint: str | os.PathLike[str] | None = None,
     calibrate: bool | float = False,
+    learner: Learner | None = None,
     **settings: Any,
 ) -> Model:
     """Trains a model that ranks labels for texts. It then answers `model.search("some text")`.
@@ -149,6 +153,7 @@ def train_text(
     if label_texts is not None:
         settings.setdefault("lexical", "auto")  # in every preset: texts of labels are nothing to trees
     how = How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), limit)
+    how = replace(how, learn=_checked_learner(learner))
     described = LabelTexts.checked(label_texts)
     table = LabelTable.from_labels([*labels, list(described.keys)])
     if names is not None:
@@ -307,6 +312,12 @@ def _checked_seed(seed: int) -> int:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
         raise SettingsError(f"seed is {seed!r}; expected a whole number from 0 to 2^32 - 1.")
     return int(seed)
+
+
+def _checked_learner(learner: Learner | None) -> Learner | None:
+    if learner is not None and not callable(learner):
+        raise SettingsError(f"learner is a {type(learner).__name__}; expected a function, or None for this process.")
+    return learner
 
 
 def _check_fit(problem: Problem, settings: Settings) -> None:

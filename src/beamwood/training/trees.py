@@ -20,7 +20,7 @@ from beamwood.training.report import Stopwatch
 from beamwood.training.settings import Settings
 from beamwood.training.stages import keep_layer, keep_shape, keep_tree, kept_layers, kept_shape, restored_tree
 from beamwood.training.tree import grow
-from beamwood.training.weights import Skeleton, layer_weights
+from beamwood.training.weights import Learner, Skeleton, layer_weights
 
 NEXT_TREE = 1_000_003  # between the seeds of two trees of an ensemble
 
@@ -34,6 +34,7 @@ class How:
     threads: int
     max_memory: int | None
     calibrate: int = 0  # rows that probabilities are learnt on
+    learn: Learner | None = None  # who works out the weights of a layer; None: this process
 
     def facts(self) -> dict[str, Any]:
         """What a checkpoint must have been made with, too."""
@@ -50,9 +51,7 @@ def grown_trees(
     for tree, (shape, tree_seed) in enumerate(_grown(problem, settings, how.seed, how.threads, watch, checkpoint)):
         if restored_tree(checkpoint, assembly, emptied):
             continue
-        layers = _tree_layers(
-            problem, shape, settings, seed=tree_seed, threads=how.threads, watch=watch, tree=tree, checkpoint=checkpoint
-        )
+        layers = _tree_layers(problem, shape, how, seed=tree_seed, watch=watch, tree=tree, checkpoint=checkpoint)
         before = len(emptied.found)
         emptied.look(tree, layers)
         with watch.stage(_of("model", tree, settings.trees), problem.rows):
@@ -104,15 +103,15 @@ def _grown(
 def _tree_layers(
     problem: Problem,
     shape: Skeleton,
-    settings: Settings,
+    how: How,
     *,
     seed: int,
-    threads: int,
     watch: Stopwatch,
     tree: int,
     checkpoint: Checkpoint,
 ) -> list[Layer]:
     """The layers of one tree, each a stage of its own."""
+    settings, threads = how.settings, how.threads
     layers: list[Layer] = []
     done = kept_layers(checkpoint, tree, shape)
     updates: list[Update] = []
@@ -125,6 +124,7 @@ def _tree_layers(
         match=matcher_for(problem, settings, threads),
         watch=lambda depth: updates[depth],
         done=done,
+        learn=how.learn,
     )
     for depth in range(len(shape)):
         name = f"{_of('weights', tree, settings.trees)}, layer {depth + 1}/{len(shape)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,11 @@ Skeleton = Sequence[tuple[Ints, "Ints | None"]]
 Watch = Callable[[float], None]
 # The nodes of the last layer so far that each row's beam search keeps: rows x beam, -1 where there is none.
 Match = Callable[[Sequence[Layer]], Ints]
+# Weights (features x nodes, CSC) and biases of a layer; and who works them out, with so many threads of this process.
+Learned = tuple[Any, npt.NDArray[np.float32]]
+Learner = Callable[["LayerProblem", int, "Watch | None"], Learned]
+_NO_IDS: Ints = np.empty(0, np.int64)
+_TOLD_AS_THEY_ARE = ("loss", "rare_weight", "eps", "max_iter", "bias", "prune", "top_weights")
 _FEW_ROWS = 4  # a label: up to here "auto" makes every mistake count in full
 
 
@@ -35,11 +40,14 @@ def layer_weights(
     match: Match | None = None,
     watch: Callable[[int], Watch] | None = None,
     done: Sequence[Layer] = (),
+    learn: Learner | None = None,
 ) -> Iterator[Layer]:
     """Learns layer after layer from the top; `match` finds matcher-aware negatives, `watch` looks on.
 
-    done: the first layers, where an earlier run has learned them.
+    done:  the first layers, where an earlier run has learned them.
+    learn: who works out the weights of a layer; None: this process.
     """
+    learn = learn if learn is not None else learn_here
     reaching = Columns.whole(problem.rows)
     trained: list[Layer] = []
     for depth, ((parent, label), ancestor) in enumerate(zip(shape, ancestors(shape, problem.labels), strict=True)):
@@ -56,16 +64,8 @@ def layer_weights(
                 )
             found = Columns.of_matches(match(trained), reaching.count)
             reaching = found if settings.negatives == "man" else reaching | found
-        weights, bias = _learn(
-            problem,
-            reaching,
-            positives,
-            parent,
-            settings,
-            seed=seed * 64 + depth,
-            threads=threads,
-            watch=watch and watch(depth),
-        )
+        layer = layer_problem(problem, reaching, positives, parent, settings, seed * 64 + depth)
+        weights, bias = learn(layer, threads, watch and watch(depth))
         trained.append(Layer(weights, parent, bias, label))
         yield trained[-1]
         reaching = _reaching(problem, positives, ancestor, len(parent), settings)
@@ -174,48 +174,64 @@ class Columns:
         return cls(start, csc.indices[first].astype(np.int32, copy=False), value, csc.shape[0])
 
 
-def _learn(
-    problem: Problem,
-    reaching: Columns,
-    positives: Columns,
-    parent: Ints,
-    settings: Settings,
-    *,
-    seed: int,
-    threads: int,
-    watch: Watch | None,
-) -> tuple[Any, npt.NDArray[np.float32]]:
-    """The weights and biases of one layer."""
-    nodes = len(parent)
-    counts = np.bincount(parent, minlength=reaching.count)
+@dataclass(frozen=True, eq=False)
+class LayerProblem:
+    """All that the weights of a layer depend on.
+
+    A piece of a layer has some of its parents, with the rows that they need and the numbers that its parents and nodes
+    have in the whole layer; each node then learns the same bits.
+    """
+
+    X: Any
+    reaching: Columns  # by parent: the rows that its children learn from
+    positives: Columns  # by node
+    parent: Ints
+    row_weights: npt.NDArray[np.float32] | None
+    solver: Mapping[str, Any]
+    parent_id: Ints | None = None  # None: their own numbers
+    node_id: Ints | None = None
+
+
+def layer_problem(
+    problem: Problem, reaching: Columns, positives: Columns, parent: Ints, settings: Settings, seed: int
+) -> LayerProblem:
+    """What a layer is learned from."""
+    told = {name: getattr(settings, name) for name in _TOLD_AS_THEY_ARE}
+    solver = {**told, "C": cost_of_mistakes(problem, settings), "seed": seed % 2**64}
+    return LayerProblem(problem.X, reaching, positives, np.asarray(parent, np.int64), problem.row_weights, solver)
+
+
+def learn_here(layer: LayerProblem, threads: int, watch: Watch | None) -> Learned:
+    """The weights (features x nodes, CSC) and biases of a layer, learned by threads of this process."""
+    nodes, X = len(layer.parent), layer.X
+    counts = np.bincount(layer.parent, minlength=layer.reaching.count)
     none = np.empty(0, dtype=np.float32)
-    X = problem.X
     rows = _core.SparseLines(
-        X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data, problem.features
+        X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data, X.shape[1]
     )
+    reaching, positives = layer.reaching, layer.positives
     learned = _core.train_layer(
         x=rows,
         reaching=_core.SparseLines(reaching.start, reaching.row, none, reaching.rows),
         positives=_core.SparseLines(positives.start, positives.row, positives.value, positives.rows),
         child_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        child=np.lexsort((-np.diff(positives.start), parent)).astype(np.int64),  # siblings of similar size together
-        row_weight=none if problem.row_weights is None else problem.row_weights,
-        settings=_solver_settings(problem, settings, seed),
+        child=np.lexsort((-np.diff(positives.start), layer.parent)).astype(np.int64),  # siblings of like size together
+        row_weight=none if layer.row_weights is None else layer.row_weights,
+        parent_id=_NO_IDS if layer.parent_id is None else layer.parent_id,
+        node_id=_NO_IDS if layer.node_id is None else layer.node_id,
+        settings=_solver_settings(layer.solver),
         threads=threads,
         watch=watch,
     )
     start, bias = np.empty(nodes + 1, np.int64), np.empty(nodes, np.float32)
     index, value = np.empty(len(learned), np.int32), np.empty(len(learned), np.float32)
     learned.take(start, index, value, bias)
-    return sp.csc_matrix((value, index, start), shape=(problem.features, nodes)), bias
+    return sp.csc_matrix((value, index, start), shape=(X.shape[1], nodes)), bias
 
 
-def _solver_settings(problem: Problem, settings: Settings, seed: int) -> Any:
+def _solver_settings(told: Mapping[str, Any]) -> Any:
     """The settings as the solver takes them."""
     solver = _core.SolverSettings()
-    solver.loss = getattr(_core.Loss, settings.loss.replace("-", "_"))
-    solver.C = cost_of_mistakes(problem, settings)
-    solver.seed = seed % 2**64
-    for name in ("rare_weight", "eps", "max_iter", "bias", "prune", "top_weights"):
-        setattr(solver, name, getattr(settings, name))
+    for name, value in told.items():
+        setattr(solver, name, getattr(_core.Loss, value.replace("-", "_")) if name == "loss" else value)
     return solver

@@ -3,7 +3,9 @@
 // A task is a parent, the biggest first. A parent so big that it would keep one worker busy while the others wait is
 // gathered once, and its groups of siblings are the tasks instead: so the top layers use every core too.
 //
-// The law: a node's weights depend on the data, the settings and the seed, and not on which worker learns them.
+// The law: a node's weights depend on the data, the settings and the seed, and not on which worker learns them. A piece
+// of a layer (some of its parents, with the rows that they need, in the same order) that says which parents and nodes of
+// the whole layer it has gives them the same bits.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -27,7 +29,9 @@ struct LayerProblem {
   SparseView positives;                      // one line per child: its positive rows and the weight of each
   std::span<const std::int64_t> child_start; // children of parent p: child[child_start[p] .. child_start[p+1]]
   std::span<const std::int64_t> child;
-  std::span<const float> row_weight; // may be empty: all 1
+  std::span<const float> row_weight;         // may be empty: all 1
+  std::span<const std::int64_t> parent_id{}; // numbers in the whole layer, where this is a piece of one; empty: as here
+  std::span<const std::int64_t> node_id{};   // the same of the children
 };
 
 // How much of a layer's work is done; may be read from any thread while it is.
@@ -84,6 +88,9 @@ private:
   }
   std::size_t groups_of(std::size_t parent) const { return (children_of(parent).size() + kLanes - 1) / kLanes; }
   double work_of(std::size_t parent) const { return work_[parent]; }
+  static std::uint64_t number(std::span<const std::int64_t> ids, std::size_t here) {
+    return ids.empty() ? here : static_cast<std::uint64_t>(ids[here]);
+  }
 
   std::vector<std::size_t> biggest_first() {
     const std::size_t parents = problem_.child_start.size() - 1;
@@ -111,7 +118,7 @@ private:
       positives.push_back(problem_.positives.line(static_cast<std::size_t>(c)));
     }
     scratch.gatherer.gather(problem_.x, problem_.features, problem_.reaching.line(parent), positives,
-                            mixed(settings_.seed, parent), scratch.parent->rows);
+                            mixed(settings_.seed, number(problem_.parent_id, parent)), scratch.parent->rows);
     scratch.parent->measure(settings_.bias);
   }
 
@@ -141,8 +148,9 @@ private:
     if (!node.empty()) {
       const auto local_row = [&](std::int32_t r) { return owner.gatherer.local_row(r); };
       const auto pulse = [&] { check(worker); };
+      const std::uint64_t first = number(problem_.node_id, static_cast<std::size_t>(node.front()));
       scratch.solver.solve(*owner.parent, positives, problem_.row_weight, local_row, settings_,
-                           mixed(settings_.seed + 1, static_cast<std::uint64_t>(node.front())), pulse);
+                           mixed(settings_.seed + 1, first), pulse);
       std::vector<LearnedNode> learned(node.size());
       scratch.solver.take(*owner.parent, learned, settings_);
       for (std::size_t i = 0; i < node.size(); ++i) {
