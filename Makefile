@@ -31,7 +31,7 @@ configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OF
 native_build = $(call configure,$(1),-DBEAMWOOD_DEV=ON $(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-page test-rivals test-serve test-resume test-ecosystem bench laws fuzz fuzz-foreign sanitize \
+.PHONY: help demo test test-page test-rivals test-serve test-resume test-ecosystem test-ray bench laws fuzz fuzz-foreign sanitize \
   sanitize-short coverage-native lint format tidy types native docs wheels pins release clean
 .DELETE_ON_ERROR:
 
@@ -42,6 +42,7 @@ help:
 	@echo "make test-serve overload, swaps, SIGTERM, killed workers, hostile requests: CAMPAIGNS='swap kill' chooses"
 	@echo "make test-resume  KILLS=$(KILLS) trainings killed at random moments: each goes on to the same file"
 	@echo "make test-ecosystem  other programs that work with ours, each for real: the reference client of MCP"
+	@echo "make test-ray   install Ray, Dask and Spark in build/ray; train and score on nodes that come and die"
 	@echo "make bench      the paper's benchmark on small stand-ins and against rivals, with plots: build/bench-report"
 	@echo "make laws       the laws on LAWS=$(LAWS) random models"
 	@echo "make fuzz       FUZZ=$(FUZZ) damaged model files"
@@ -124,6 +125,18 @@ test-ecosystem: $(VENV)/.package
 	@build/ecosystem/bin/python -m pip install -qq "mcp>=2" pytest pytest-timeout numpy scipy typer rich
 	@$(WITH_TOOLS) build/ecosystem/bin/python -m pip install -qq .
 	@build/ecosystem/bin/python -m pytest -q -c /dev/null tests/ecosystem
+
+# Ray brings many packages: an environment of its own, in which beamwood is built once more. The recipe for Spark needs Java.
+build/ray/.ready: $(SOURCES)
+	$(call say,install beamwood with Ray$(comma) Dask and Spark into build/ray)
+	@[ -x build/ray/bin/python ] || $(PYTHON) -m venv build/ray
+	@build/ray/bin/python -m pip install -qq ".[ray]" "dask[bag]" $(if $(shell command -v java),pyspark pandas) setuptools \
+	  pytest pytest-timeout hypothesis
+	@touch $@
+
+test-ray: build/ray/.ready
+	$(call say,Ray nodes that come and die)
+	@build/ray/bin/python -m pytest tests/ray
 
 lint: $(VENV)/.developer
 	$(call say,lint)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -87,6 +89,14 @@ def train(
             metavar="SHARE",
         ),
     ] = None,
+    ray: o.Ray = None,
+    shared: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --ray, a folder that all machines see: rows go there once instead of along with every task.",
+            metavar="DIR",
+        ),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write how the training went to this file, as JSON.")] = None,
     force: o.Force = False,
     json_: o.Json = False,
@@ -113,12 +123,13 @@ def train(
     if label_texts is not None and not given.is_text:
         raise typer.BadParameter("--label-texts is given with matrices; expected rows of text, whose words they share")
     held = Held.of(valid, seed, folds, None if quiet or json_ else show)
-    if given.is_text:
-        if label_texts is not None:
-            common["label_texts"] = _label_texts(label_texts)
-        model = _from_texts(given, labels_file, w.features(options), common, held)
-    else:
-        model = _from_rows(given, labels_file, common, held)
+    if given.is_text and label_texts is not None:
+        common["label_texts"] = _label_texts(label_texts)
+    with _learner(ray, shared) as common["learner"]:
+        if given.is_text:
+            model = _from_texts(given, labels_file, w.features(options), common, held)
+        else:
+            model = _from_rows(given, labels_file, common, held)
     model.save(output)
     if checkpoint is not None:
         remove(checkpoint)
@@ -131,6 +142,20 @@ def train(
     _finish(model, output, given, json_, measured)
     if found is not None and not json_:
         show(f"measured on {found.rows:,} rows that were held back:\n{found}")
+
+
+@contextlib.contextmanager
+def _learner(address: str | None, shared: Path | None) -> Iterator[Any]:
+    """Who learns layers: a cluster, or None for this process."""
+    if address is None:
+        if shared is not None:
+            raise typer.BadParameter("--shared is given without --ray; expected both. Give the address of a cluster.")
+        yield None
+        return
+    from beamwood.ray.train import cluster_learner
+
+    with cluster_learner(address, shared, {}) as learner:
+        yield learner
 
 
 def _from_texts(given: Given, labels_file: Path | None, features: Any, common: dict[str, Any], held: Held) -> Any:

@@ -19,6 +19,7 @@ from beamwood.batch.score import Asked, Place, to_file, to_stream
 from beamwood.batch.writers import kind_of, writer_for
 from beamwood.cli.support import options as o
 from beamwood.cli.support.allowed import filter_of
+from beamwood.cli.support.cluster import on_cluster
 from beamwood.cli.support.given import Given
 from beamwood.cli.support.output import STANDARD, check_free, is_device, say, show_json
 from beamwood.errors import SettingsError
@@ -52,6 +53,7 @@ def predict(
     resume: Annotated[
         bool, o.flag("--resume", help="Go on where the same command was stopped or killed; start if it never ran.")
     ] = False,
+    ray: o.Ray = None,
     threads: o.Threads = None,
     format: o.Format = None,
     text_column: o.TextColumn = "text",
@@ -68,10 +70,15 @@ def predict(
     A line of the answer is {"row":0,"keys":["a",…],"scores":[0.93,…]}, with "names" where the model has names of its
     own, "probabilities" where it is calibrated and "id" with --id-column. Memory does not grow with the rows. A run
     that was stopped or killed leaves answers.jsonl.partial; the same command with --resume goes on there.
+
+    With --ray the rows are those of a Parquet, JSONL or CSV file that all machines of the cluster see, the answers
+    Parquet files in a new folder -o, in no order: --id-column tells them apart.
     """
     import beamwood as bw
 
     options = dict(locals())
+    if ray is not None:
+        return on_cluster(options)
     given = Given.of(options)
     to_a_stream = output == STANDARD or is_device(Path(output))
     kind = "jsonl" if output == STANDARD or (to_a_stream and not Path(output).suffix) else kind_of(output)

@@ -86,6 +86,15 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Any setting, e.g. --set trees=3 --set prune=0.2; repeat."),
 ]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Work on a Ray cluster: HOST:PORT of its head, 'auto' for the one of this machine, 'local' to start one "
+        "here. Same answers. Needs the extra `ray`.",
+    ),
+]
 Force = Annotated[bool, flag("--force", "-f", help="Replace a file that is there.")]
 Json = Annotated[bool, flag("--json", help="Print one JSON object for machines, and no progress.")]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Show no progress.")]

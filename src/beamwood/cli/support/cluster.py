@@ -1,0 +1,45 @@
+"""cluster.py — the options of `beamwood predict --ray` in, a folder of Parquet files out."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from beamwood.cli.support.allowed import filter_of
+from beamwood.cli.support.options import threshold_of
+from beamwood.cli.support.output import STANDARD, show, show_json
+from beamwood.errors import SettingsError
+from beamwood.model import load
+
+_NOT_THERE = ("x", "resume", "format", "skip_bad", "force")  # options that a cluster does not know
+
+
+def on_cluster(options: dict[str, Any]) -> None:
+    """Ranks labels for the rows of a file with the workers of a cluster."""
+    from beamwood.ray import predict
+
+    for name in _NOT_THERE:
+        if options[name]:
+            raise SettingsError(f"--{name.replace('_', '-')} is given; expected none with --ray. Leave it out.")
+    data, output = options["data"], options["output"]
+    if data is None or str(data) == STANDARD or output == STANDARD:
+        raise SettingsError("--ray is given with a stream; expected a file of rows and a folder: -o answers.")
+    model = load(options["model_file"])
+    begun = time.perf_counter()
+    done = predict(
+        data,
+        model,
+        output,
+        k=options["k"],
+        beam=options["beam"],
+        min_score=options["min_score"],
+        threshold=threshold_of(options["threshold"]),
+        filter=filter_of(model, *(options[name] for name in ("allow", "allow_file", "deny", "deny_file"))),
+        text_column=options["text_column"],
+        keep=[] if options["id_column"] is None else [options["id_column"]],
+        address=options["ray"],
+    )
+    if options["json_"]:
+        show_json({"output": output, "rows": done, "seconds": time.perf_counter() - begun})
+    elif not options["quiet"]:
+        show(f"{output}: answers of {done:,} rows")

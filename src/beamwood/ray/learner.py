@@ -1,0 +1,153 @@
+"""learner.py — the problem of a layer in, its weights out, learned in pieces by the machines of a Ray cluster.
+
+The law: who learns a piece, how often a machine died on the way and how many there are changes no bit. A layer with one
+parent, or with little to do, is learned where the whole data is: sending it would cost more than it saves.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from beamwood._version import __version__
+from beamwood.errors import FormatError, SettingsError
+from beamwood.ray.cluster import plainly, same_version
+from beamwood.ray.pieces import Cut, Piece, cut, joined, piece, rows_of
+from beamwood.storage import store
+from beamwood.storage.draft import checked_path, draft_beside
+from beamwood.training.weights import LayerProblem, Learned, Watch, learn_here
+
+PIECES_PER_CPU = 3  # so that the last pieces of a layer keep no machine waiting for long
+MOST_ENTRIES = 1 << 24  # of the rows that reach the parents of a piece: 128 MiB
+LEAST_WORK = 2e6  # entries visited: about a hundredth of a second of one core
+_RETRIES = 10  # times that a piece is tried again after the machine that learned it was lost
+_GLANCE = 0.25  # seconds between two looks at progress and Ctrl-C
+
+
+@dataclass(eq=False)
+class Learner:
+    """Learns layers on a cluster.
+
+    ray:    Ray, connected.
+    shared: a folder that every machine sees: rows are written there once, and a task reads those that it needs from
+            it. None: rows travel with the pieces.
+    """
+
+    ray: Any
+    shared: str | os.PathLike[str] | None = None
+    pieces_sent: int = field(default=0, init=False)
+    _rows: tuple[Any, Path] | None = field(default=None, init=False)  # the X that lies in the shared folder
+
+    def __call__(self, layer: LayerProblem, threads: int, watch: Watch | None) -> Learned:
+        """The weights and biases of a layer."""
+        cpus = int(self.ray.cluster_resources().get("CPU", 0))
+        where = cut(layer, max(2, PIECES_PER_CPU * cpus), MOST_ENTRIES)
+        if len(where) < 2 or cpus < 1 or where.work.sum() < LEAST_WORK:
+            return learn_here(layer, threads, watch)
+        with plainly(self.ray):
+            return joined(layer, where, self._learned(layer, where, cpus, watch))
+
+    def close(self) -> None:
+        """Removes what was written for the machines of the cluster."""
+        if self._rows is not None:
+            self._rows[1].unlink(missing_ok=True)
+            self._rows = None
+
+    def _learned(self, layer: LayerProblem, where: Cut, cpus: int, watch: Watch | None) -> list[Learned]:
+        """What all pieces learned. Few are under way at a time, the costly ones first: the store stays small."""
+        found: dict[int, Learned] = {}
+        under_way: dict[Any, int] = {}
+        waiting = iter(np.argsort(-where.work, kind="stable").tolist())
+        done, total = 0.0, max(float(where.work.sum()), 1.0)
+        try:
+            while len(found) < len(where):
+                for number in _some(waiting, cpus + 2 - len(under_way)):
+                    under_way[self._sent(layer, where, number)] = number
+                ready, _ = self.ray.wait(list(under_way), timeout=_GLANCE)
+                for result in ready:
+                    number = under_way.pop(result)
+                    found[number] = _matrix(self.ray.get(result), layer.X.shape[1])
+                    done += float(where.work[number])
+                if watch is not None:
+                    watch(done / total)
+        finally:
+            for result in under_way:  # an error or Ctrl-C: nobody waits for these
+                self.ray.cancel(result, force=True)
+        return [found[number] for number in range(len(where))]
+
+    def _sent(self, layer: LayerProblem, where: Cut, number: int) -> Any:
+        """A piece on its way: what will be its result."""
+        part = piece(layer, where, number)
+        self._check_room(part.bytes_needed)
+        self.pieces_sent += 1
+        learn = self.ray.remote(_learn_piece).options(
+            num_cpus=1, memory=part.bytes_needed, max_retries=_RETRIES, name="beamwood: a piece of a layer"
+        )
+        rows = rows_of(layer.X, part.rows) if self.shared is None else str(self._written(layer.X))
+        return learn.remote(__version__, part, rows)
+
+    def _written(self, X: Any) -> Path:
+        """The file in the shared folder that holds X."""
+        if self._rows is None or self._rows[0] is not X:
+            self.close()
+            folder = checked_path(self.shared)  # type: ignore[arg-type]
+            if not folder.is_dir():
+                raise SettingsError(f"shared is {folder}; expected a folder that every machine of the cluster sees.")
+            path = folder.absolute() / f"rows-{uuid.uuid4().hex}.stage"
+            arrays = {
+                "start": X.indptr.astype(np.int64, copy=False),
+                "index": X.indices.astype(np.int32, copy=False).view(np.uint32),
+                "value": X.data,
+            }
+            with draft_beside(path) as draft:
+                for some in store.pieces(arrays, *store.header_of(arrays, {"shape": list(X.shape)})):
+                    draft.write(some)
+            self._rows = (X, path)
+        return self._rows[1]
+
+    def _check_room(self, needed: int) -> None:
+        """A piece that no machine has memory for would wait for ever."""
+        most = max((node["Resources"].get("memory", 0) for node in self.ray.nodes() if node["Alive"]), default=0)
+        if needed > most:
+            raise SettingsError(
+                f"a piece of a layer needs about {needed / 2**30:.2f} GiB on one machine; the largest of the cluster "
+                f"has {most / 2**30:.2f} GiB; expected as much. Add a larger machine, raise prune, or set top_weights."
+            )
+
+
+def _some(items: Iterator[int], most: int) -> list[int]:
+    return list(islice(items, max(0, most)))
+
+
+def _learn_piece(version: str, part: Piece, rows: Any) -> tuple[Any, ...]:
+    """On a machine of the cluster: what the nodes of a piece learned, as arrays, which travel without a copy."""
+    same_version(version)
+    problem = part.with_rows(_read(rows, part.rows) if isinstance(rows, str) else rows)
+    weights, bias = learn_here(problem, 1, None)
+    return weights.indptr, weights.indices, weights.data, bias
+
+
+def _read(path: str, rows: Any) -> Any:
+    """Some rows of X from the file in the shared folder; no others are read from the disk."""
+    if not os.path.isfile(path):
+        raise FormatError(
+            f"{path} is not there on {socket.gethostname()}; expected the folder that was given as shared on every "
+            "machine. Mount it there, or leave shared out: rows then travel with the tasks."
+        )
+    arrays, meta = store.read_file(path, memory="map", verify=False)
+    start, index, value = arrays["start"], arrays["index"].view(np.int32), arrays["value"]
+    return rows_of(sp.csr_matrix((value, index, start), shape=tuple(meta["shape"]), copy=False), rows)
+
+
+def _matrix(learned: tuple[Any, ...], features: int) -> Learned:
+    start, index, value, bias = learned
+    return sp.csc_matrix((value, index, start), shape=(features, len(bias))), bias
