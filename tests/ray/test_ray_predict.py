@@ -115,7 +115,7 @@ def test_what_is_wrong_is_said_in_one_line_and_leaves_nothing(cluster: Any, file
         assert not [name for name in os.listdir(tmp_path) if "out" in name]
 
     refused("no column 'title'; expected one of words, keys, text", text_column="title")
-    refused("has a column 'keys'; expected none", text_column="words")
+    refused("have a column 'keys'; expected none", text_column="words")
     refused("column 'text' is of type int64; expected text", keep=["words"])
     refused("nowhere.parquet is not there", data=tmp_path / "nowhere.parquet")
     refused("tells no format", data=file)
