@@ -41,8 +41,9 @@ class Ranker:
         self._searcher = self._forests.searcher(self._engine)
         self._thresholds = Thresholds.read(parts.shape.cut, parts.sections, parts.shape.labels)
         curves = self._thresholds.curves
-        arrays = NO_CURVES if curves is None else curves.native()
-        self._captions = _core.Captions(*self._strings.native, *arrays, self._thresholds.least)
+        keys, names = self._strings.native
+        ranks, knots, probabilities = NO_CURVES if curves is None else curves.native()
+        self._captions = _core.Captions(keys, names, ranks, knots, probabilities, self._thresholds.least)
 
     @property
     def n_features(self) -> int:

@@ -48,14 +48,15 @@ def test_tune_writes_a_model_a_plot_and_what_it_tried(rows: Path, tmp_path: Path
 def test_ctrl_c_still_writes_a_model(rows: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.bw"
     words = ["tune", str(rows), "--budget", "10m", "--preset", "best", "-o", str(model)]
-    process = subprocess.Popen([sys.executable, "-m", "beamwood", *words], stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("as given"):
-            process.send_signal(signal.SIGINT)
-            break
-    rest = process.stderr.read()
-    assert process.wait() == 0, rest
+    command = [sys.executable, "-m", "beamwood", *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("as given"):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+        assert process.wait() == 0, rest
     assert bw.load(model).n_labels == 12
 
 

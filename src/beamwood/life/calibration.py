@@ -46,7 +46,8 @@ class Curves:
         rows = np.ascontiguousarray(np.atleast_2d(given), np.float32)
         shown = np.zeros(rows.shape, np.float32)
         if rows.size:
-            _core.Captions(None, None, *self.native()).probability(rows, shown)
+            ranks, knots, probabilities = self.native()
+            _core.Captions(None, None, ranks, knots, probabilities).probability(rows, shown)
         return shown.reshape(given.shape)
 
     def native(self) -> tuple[npt.NDArray[Any], ...]:

@@ -144,7 +144,7 @@ class Search:
         seconds = like[-1].seconds * (rows / like[-1].rows) ** _GROWS
         last = max((t for t in self.trials if t.name == START.name), key=lambda t: t.rows)
         whole = min(last.seconds * (most / last.rows) ** _GROWS, _AT_MOST * self.budget)
-        return self._spent() + seconds + whole <= self.budget
+        return bool(self._spent() + seconds + whole <= self.budget)
 
     def _train(self, candidate: Candidate, rows: int) -> Model:
         part = self.material.at(np.sort(self._rest[:rows]))
