@@ -60,6 +60,7 @@ POINTS: dict[str, tuple[str, str | dict[str, Any], int]] = {
     "1 × capped at 128": ("one tree", _FLAT, 1),
     "2 × 32/32": ("several trees", _NARROW, 2),
     "3 × 32/32": ("several trees", _NARROW, 3),
+    "3 × 128/128 uneven": ("several trees", _UNEVEN, 3),
     "3 × capped at 128": ("several trees", _FLAT, 3),
 }
 TIMED_RIVALS = ("libpecos", "omikuji", "omikuji-bonsai")

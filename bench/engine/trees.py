@@ -2,8 +2,8 @@
 
     python bench/engine/trees.py X.trn.npz Y.trn.npz X.tst.npz [--queries 2000] [--rounds 7] [--keep FOLDER]
 
-Trains some trees of three shapes (narrow: 32 children; wide: 128; unbalanced: 128, as preset "balanced" has them) and
-asks each model in the default engine and in layout "chunk" with every matcher, batch and online, in turns, after
+Trains some trees of four shapes (narrow: 32 children; wide: 128; unbalanced: 128; capped: 128 groups, then at most 32
+labels, as preset "balanced" has them) and asks each model in the default engine and in layout "chunk" with every matcher, batch and online, in turns, after
 the answers of all have been found to agree bit for bit. Columns: microseconds per query, the quickest matcher of
 layout "chunk", how often the default is as fast as that, and the cost of n trees over n times the cost of one.
 """
@@ -26,8 +26,9 @@ SHAPES: dict[str, dict[str, Any]] = {
     "narrow": {"tree": "balanced", "branching": 32, "max_leaf": 32},
     "wide": {"tree": "balanced", "branching": 128, "max_leaf": 128},
     "unbalanced": {"tree": "unbalanced", "branching": 128, "max_leaf": 128},
+    "capped": {"tree": "capped", "branching": 128, "max_leaf": 32},
 }
-TREES = {"narrow": (1, 2, 3), "wide": (1,), "unbalanced": (1, 3)}
+TREES = {"narrow": (1, 2, 3), "wide": (1,), "unbalanced": (1, 3), "capped": (1, 3)}
 ENGINES: dict[str, dict[str, Any]] = {
     "default": {},
     **{f"chunk/{matcher}": {"layout": "chunk", "matcher": matcher} for matcher in ("hash", "dense", "binary")},

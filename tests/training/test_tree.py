@@ -133,6 +133,8 @@ def test_a_capped_tree_has_as_few_layers_as_its_width_allows(labels: int, depth:
     assert all(label is None for _, label in layers[:-1]), "all leaves lie at one depth"
     assert len(layers) == depth
     assert np.bincount(layers[-1][0]).max() <= 20
+    for parent, _ in layers[:-2]:  # all above the clusters are as wide as they may be: wide tops win recall
+        assert np.bincount(parent).max() == 64
 
 
 def test_max_depth_is_kept() -> None:

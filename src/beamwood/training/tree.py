@@ -43,8 +43,8 @@ def grow(
                then merged so that a node has `branching` children. Leaf clusters differ by at most one label.
                "unbalanced": k-means into `branching` groups as uneven as the labels are, again for each group
                of more than `max_leaf` labels, down to `max_depth` layers; leaves lie at different depths.
-               "capped": as few layers as possible. k-means into groups as uneven as the labels are; a group of more
-               than `max_leaf` labels is split into siblings of itself. All leaves lie at one depth.
+               "capped": k-means into `branching` groups as uneven as the labels are, in as few layers as will do; then
+               clusters of at most `max_leaf` labels, as many side by side as it takes. All leaves lie at one depth.
                "random": the shape of "balanced", labels shuffled.
                "huffman": frequent labels near the root, by `frequency` (one number per label).
                "given": `parents` holds the parent of each node, -1 for the root; nodes 0..L-1 are the labels.
@@ -175,26 +175,24 @@ def _grow_unbalanced(splitter: _Splitter, labels: int, max_leaf: int, max_depth:
 
 
 def _grow_capped(splitter: _Splitter, labels: int, max_leaf: int) -> list[TreeLayer]:
-    """Split until the leaf clusters of a node fit below it side by side, then into those clusters.
+    """Split into `branching` groups, layer below layer, then into leaf clusters that hang side by side.
 
-    Clusters are half full on average, so `labels` of them need 2 * labels / max_leaf. As many as `branching` hang below
-    one node; where there are more, inner layers of like width come in between.
+    Clusters are half full on average, so `labels` of them need 2 * labels / max_leaf. If that is at most `branching` they
+    all hang below the root; otherwise as many layers of `branching` groups come first as bring them down to it on average.
     """
     paths: list[Ints] = []  # of each layer: the node that each label lies under
     node = np.zeros(labels, dtype=np.int64)
-    while (needed := _clusters_needed(int(np.bincount(node).max()), max_leaf)) > splitter.branching:
-        layers = math.ceil(math.log(needed, splitter.branching) - 1e-9)
-        wide = math.ceil(needed ** (1 / layers) - 1e-9)
+    needed = _clusters_needed(labels, max_leaf)
+    above = math.ceil(math.log(max(needed, 2), splitter.branching) - 1e-9) - 1  # layers of groups
+    for level in range(above):
         count = np.bincount(node)
-        node = _split_each(splitter, node, np.where(count > max_leaf, np.minimum(wide, count), 1), len(paths))
+        wide = np.where(count > max_leaf, np.minimum(splitter.branching, count), 1)
+        node = _split_each(splitter, node, wide, level)
         paths.append(node)
-    level = len(paths)
     while (count := np.bincount(node)).max() > max_leaf:
         pieces = np.where(count > 2 * max_leaf, _clusters_needed(count, max_leaf), 2)
-        split = _split_each(splitter, node, np.where(count > max_leaf, np.minimum(pieces, count), 1), level)
-        if len(paths) < level + 1:
-            paths.append(split)
-        paths[level], node = split, split
+        node = _split_each(splitter, node, np.where(count > max_leaf, np.minimum(pieces, count), 1), above)
+        paths[above:] = [node]
     return _layers_of_paths(paths, labels)
 
 
