@@ -177,8 +177,8 @@ def _grow_unbalanced(splitter: _Splitter, labels: int, max_leaf: int, max_depth:
 def _grow_capped(splitter: _Splitter, labels: int, max_leaf: int) -> list[TreeLayer]:
     """Split into `branching` groups, layer below layer, then into leaf clusters that hang side by side.
 
-    Clusters are half full on average, so `labels` of them need 2 * labels / max_leaf. If that is at most `branching` they
-    all hang below the root; otherwise as many layers of `branching` groups come first as bring them down to it on average.
+    Clusters are half full on average, so `labels` of them need 2 * labels / max_leaf. If that is at most `branching`
+    they all hang below the root; otherwise layers of `branching` groups come first, until it is, on average.
     """
     paths: list[Ints] = []  # of each layer: the node that each label lies under
     node = np.zeros(labels, dtype=np.int64)
