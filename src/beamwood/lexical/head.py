@@ -30,6 +30,9 @@ MOST_SHARE = 2.0  # that c counts at most
 FOUND_BY = ("", "trees", "words", "both")  # by the bits of the members that listed a label
 
 
+_NUMBERS = ("bias", "trees", "words", "unlisted", "rowless", "rowless_words")
+
+
 @dataclass(frozen=True)
 class Head:
     """How the members' scores become one.
@@ -51,7 +54,7 @@ class Head:
     fitted: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def numbers(self) -> tuple[float, ...]:
+    def numbers(self) -> tuple[float, float, float, float, float, float]:
         """As the native side takes them."""
         return self.bias, self.trees, self.words, self.unlisted, self.rowless, self.rowless_words
 
@@ -74,11 +77,12 @@ class Head:
         if "rowless_words" not in given:  # "head-1": a label without rows counted as one of this evidence
             like = given["bias"] + given["trees"] * given["rowless"]
             given = {**given, "rowless": like, "rowless_words": given["words"]}
-        numbers = [given[name] for name in ("bias", "trees", "words", "unlisted", "rowless", "rowless_words")]
+        numbers = [given[name] for name in _NUMBERS]
         if not all(type(n) in (int, float) and math.isfinite(n) for n in numbers):
             raise ValueError("a number of the head")
         if min(numbers[1], numbers[2], numbers[5]) < 0:
             raise ValueError("a number of the head below 0")
         if type(given["candidates"]) is not int or not 0 < given["candidates"] < 2**31:
             raise ValueError("the head's candidates")
-        return cls(*map(float, numbers), given["candidates"], dict(given["fitted"]))  # type: ignore[arg-type]
+        named = dict(zip(_NUMBERS, map(float, numbers), strict=True))
+        return cls(**named, candidates=given["candidates"], fitted=dict(given["fitted"]))

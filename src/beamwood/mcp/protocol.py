@@ -58,11 +58,8 @@ class Session:
     def serve(self, lines: BinaryIO, out: BinaryIO) -> None:
         """Answers until the input ends."""
         while line := lines.readline(LONGEST_LINE + 1):
-            if len(line) > LONGEST_LINE:
-                _skip_line(lines, line)
-                answer = _error(None, _NOT_A_REQUEST, f"the line has over {LONGEST_LINE:,} bytes; expected fewer.")
-            else:
-                answer = self.answer(line)
+            whole = len(line) <= LONGEST_LINE
+            answer = self.answer(line) if whole else _too_long(lines, line)
             if answer is not None:
                 out.write(json.dumps(answer, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n")
                 out.flush()
@@ -147,6 +144,8 @@ def _error(number: Any, code: int, message: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
 
 
-def _skip_line(lines: BinaryIO, line: bytes) -> None:
+def _too_long(lines: BinaryIO, line: bytes) -> dict[str, Any]:
+    """Reads the rest of a line away."""
     while line and not line.endswith(b"\n"):
         line = lines.readline(LONGEST_LINE)
+    return _error(None, _NOT_A_REQUEST, f"the line has over {LONGEST_LINE:,} bytes; expected fewer.")
