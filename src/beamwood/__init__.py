@@ -30,6 +30,7 @@ from beamwood.training.train import train, train_text
 from beamwood.tuning.folds import CrossValidation, cross_validate
 from beamwood.tuning.search import Trial
 from beamwood.tuning.tune import Tuned, tune
+from beamwood.update.labels import LabelUpdate
 
 __all__ = [
     "Activation",
@@ -52,6 +53,7 @@ __all__ = [
     "Hit",
     "Hits",
     "LabelTable",
+    "LabelUpdate",
     "LabelledRows",
     "Layer",
     "LayerChoice",

@@ -18,13 +18,11 @@ from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach, 
 from beamwood.inputs.arguments import checked_text, cores, positive, whole_below, workers
 from beamwood.inputs.label_matrix import LabelsLike, label_matrix
 from beamwood.inputs.matrices import MatrixLike, as_csr
-from beamwood.inputs.text import FittedText
 from beamwood.lexical.explained import listed_by_words
-from beamwood.life import fit as life
 from beamwood.life.calibration import Calibration
+from beamwood.life.changing import Changing
 from beamwood.life.truth import rows_and_all_truth
 from beamwood.metrics import Metrics, checked_ranks, evaluate
-from beamwood.ranker import Ranker
 from beamwood.storage import assemble, pickling, store
 from beamwood.storage.activations import Activation
 from beamwood.storage.compress import Compression, compressed
@@ -32,26 +30,26 @@ from beamwood.storage.layers import Layer
 from beamwood.storage.loading import load_parts
 from beamwood.storage.parts import ModelParts
 from beamwood.training.report import Report
+from beamwood.update.labels import LabelUpdate
 
 MEASURED = (1, 3, 5, 10)  # ranks at which compress measures precision
 
 
-class Model(Ranker):
+class Model(Changing):
     """One or several trees with their weights, and names for the labels. Made by train, load or from_layers."""
 
     def __init__(
         self,
         parts: ModelParts,
         engine: Engine | None = None,
-        report: Report | Compression | Calibration | None = None,
+        report: Report | Compression | Calibration | LabelUpdate | None = None,
         forests: Forests | None = None,
     ) -> None:
         """For the makers of models; use train, load, from_layers or from_trees instead.
 
         forests: those of a model with the same trees, where there is one.
         """
-        super().__init__(parts, engine or Engine(), forests)
-        self._report = report
+        super().__init__(parts, engine or Engine(), forests, report)
 
     @classmethod
     def from_layers(
@@ -123,11 +121,7 @@ class Model(Ranker):
         if measure is None:
             return small
         before, after = (_precision(model, *measure) for model in (self, small))
-        return small._changed(parts, replace(lost, precision_before=before, precision_after=after))
-
-    def _changed(self, parts: ModelParts, report: Report | Compression | Calibration | None) -> Model:
-        """A model with other parts but the same trees."""
-        return Model(parts, self._engine, report, self._forests)
+        return Model(parts, self._engine, replace(lost, precision_before=before, precision_after=after))
 
     def using(
         self,
@@ -147,52 +141,6 @@ class Model(Ranker):
         asked = (("matcher", matcher), ("layout", layout), ("isa", isa), ("bound", bound))
         given: dict[str, Any] = {name: value for name, value in asked if value is not None}
         return Model(self._parts, replace(self._engine, **given), self._report, self._forests)
-
-    def with_names(self, names: Sequence[str] | None = None, keys: Sequence[str] | None = None) -> Model:
-        """The same model with other names for people and other unique keys, one for each label (default: the names)."""
-        return self._changed(assemble.with_names(self._parts, names, keys), self._report)
-
-    def with_text(self, text: FittedText) -> Model:
-        """The same model, with the text features that its columns were made with: it can then search."""
-        return self._changed(assemble.with_text(self._parts, text), self._report)
-
-    def with_tokenizer(self, tokenizer: Any) -> Model:
-        """The same model with the function that finds the words of its texts, which no file can hold.
-
-        One that finds other words than the function it was trained with is refused.
-        """
-        return self._changed(self._parts.with_tokenizer(tokenizer), self._report)
-
-    def with_rows_of_label(self, counts: npt.ArrayLike) -> Model:
-        """The same model, with the number of training rows that have each label."""
-        return self._changed(assemble.with_rows_of_label(self._parts, counts), self._report)
-
-    def with_unit_rows(self) -> Model:
-        """The same model, for which queries are divided by their length first."""
-        return Model(assemble.with_unit_rows(self._parts), self._engine, self._report)
-
-    def calibrate(self, X: Any, Y: Any, *, threads: int | None = None) -> Model:
-        """The same model, which knows how probable its answers are: fitted on these rows and their true labels.
-
-        X, Y: matrices, or texts and lists of label keys; rows like those that will be asked, which it was not trained
-        on, some thousand or more. No ranking changes. A cut that was stored goes. `report` says how far scores
-        and probabilities are from the truth.
-        """
-        parts, report = life.calibrated(self, self._parts, X, Y, workers(threads))
-        return self._changed(parts, report)
-
-    def cut(
-        self, X: Any, Y: Any, *, for_: str = "f1", per: str = "model", k: int = 100, threads: int | None = None
-    ) -> Model:
-        """The same model with a stored threshold, for answers of as many labels as apply: topk(…, threshold=True).
-
-        for_: "f1" (micro), "precision>=0.8" (as many labels as that leaves) or "recall>=0.9" (as few). per: "model",
-        or "label" for a threshold of its own where a label has shown enough. It is on probabilities where the model is
-        calibrated, on scores where not; `threshold` holds it, with what it reached on these rows (see `calibrate` for
-        which ones to give). k: labels per row that are looked at.
-        """
-        parts = life.with_cut(self, self._parts, X, Y, for_, per, positive(k, "k"), workers(threads))
-        return self._changed(parts, self._report)
 
     def evaluate(
         self, X: Any, Y: Any, at: Sequence[int] = (1, 3, 5, 10), *, beam: int = 10, threads: int | None = None
@@ -287,8 +235,8 @@ class Model(Ranker):
         return self._searcher
 
     @property
-    def report(self) -> Report | Compression | Calibration | None:
-        """How the training, compression or calibration in this process went; None for one that was loaded."""
+    def report(self) -> Report | Compression | Calibration | LabelUpdate | None:
+        """How the training, compression, calibration or update in this process went; None for one that was loaded."""
         return self._report
 
     @property

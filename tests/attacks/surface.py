@@ -24,6 +24,7 @@ from support import damaged
 from support.damaged import ROWS, plain
 
 import beamwood as bw
+from attacks.updates import updates_room
 from attacks.values import FEATURES, LABELS, Values, anything, files, labels, matrices, odd, one_text, optional, scores
 from beamwood import interop
 from beamwood.inputs import data
@@ -344,6 +345,7 @@ ROOMS: dict[str, Callable[[Path], Room]] = {
     "training": training_room,
     "measures": measures_room,
     "models": models_room,
+    "updates": lambda _: updates_room(numbers, words, (TEXTS, KEYS)),
     "files": files_room,
 }
 

@@ -22,6 +22,7 @@ from beamwood.sklearn import XMRClassifier
 
 # Public, but nothing is handed in that could be damaged: results, errors, facts; or tried elsewhere.
 NOTHING_TO_DAMAGE = {
+    "LabelUpdate",
     *("BeamwoodError", "BeamwoodWarning", "DataError", "FormatError", "ServerError", "SettingsError", "__version__"),
     *(
         "Calibration",

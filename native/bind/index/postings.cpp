@@ -88,11 +88,12 @@ int score(PyPostings& self, const AnyIndex& offsets, const AnyIndex& features, c
 
 // Rows are canonical CSR, which Python has checked; here only what memory safety needs.
 nb::tuple build(const In<std::int64_t>& offsets, const In<std::int32_t>& features, const F32& weights,
-                std::uint32_t dimension, int kind, unsigned threads) {
+                std::uint32_t dimension, int kind, unsigned threads, const F32& kept) {
   const auto starts = view(offsets);
   const auto ids = view(features);
   if (starts.empty() || starts.front() != 0 || starts.back() != static_cast<std::int64_t>(ids.size()) ||
-      weights.shape(0) != ids.size() || !std::ranges::is_sorted(starts) || kind < 0 || kind > 2)
+      weights.shape(0) != ids.size() || !std::ranges::is_sorted(starts) || kind < 0 || kind > 2 ||
+      (kept.shape(0) != 0 && kept.shape(0) != dimension))
     throw nb::value_error("the rows do not fit each other");
   const Workers workers = python_workers(threads);
   BuiltPostings built;
@@ -102,7 +103,8 @@ nb::tuple build(const In<std::int64_t>& offsets, const In<std::int32_t>& feature
     if (std::ranges::any_of(ids,
                             [&](std::int32_t id) { return id < 0 || static_cast<std::uint32_t>(id) >= dimension; }))
       throw nb::value_error("a feature is out of range");
-    built = PostingsBuilder(starts, ids, view(weights), dimension, static_cast<WeightKind>(kind)).build(workers);
+    built = PostingsBuilder(starts, ids, view(weights), dimension, static_cast<WeightKind>(kind), view(kept))
+                .build(workers);
   }
   return nb::make_tuple(give(std::move(built.start)), give(std::move(built.words)), give(std::move(built.top)),
                         give(std::move(built.scale)), give(std::move(built.dense)), give(std::move(built.codes)));
@@ -128,11 +130,42 @@ nb::tuple row_of(PyPostings& self, std::uint32_t label) {
   return nb::make_tuple(give(std::move(features)), give(std::move(weights)));
 }
 
+// Every list: where each starts, and the labels and weights of all, by rising feature and label.
+nb::tuple lists_of(PyPostings& self) {
+  std::vector<std::int64_t> start{0};
+  std::vector<std::int32_t> labels;
+  std::vector<float> weights;
+  {
+    const nb::gil_scoped_release released;
+    const FloatMode mode;
+    const Postings& index = self.index;
+    const std::uint32_t tiles = (index.labels + kTile - 1) / kTile;
+    for (std::uint32_t f = 0; f < index.features; ++f) {
+      PostingList list;
+      if (!open_list(index, f, 1.0f, list)) throw Damaged{};
+      for (std::uint32_t tile = 0; tile < tiles && !list.over; ++tile) {
+        if (!list.seek(index, tile)) throw Damaged{};
+        if (list.over || list.piece.tile != tile) continue;
+        bool inside = true;
+        const bool whole = list.piece.each([&](std::uint32_t place, std::uint32_t i) {
+          const std::uint64_t label = std::uint64_t{tile} * kTile + place;
+          inside &= label < index.labels;
+          labels.push_back(static_cast<std::int32_t>(label)), weights.push_back(weight_of(index.kind, list, i));
+        });
+        if (!whole || !inside) throw Damaged{};
+      }
+      start.push_back(static_cast<std::int64_t>(labels.size()));
+    }
+  }
+  return nb::make_tuple(give(std::move(start)), give(std::move(labels)), give(std::move(weights)));
+}
+
 } // namespace
 
 void bind_postings(nb::module_& m) {
   m.def("build_postings", &build, nb::arg("offsets"), nb::arg("features"), nb::arg("weights"), nb::arg("dimension"),
-        nb::arg("kind"), nb::arg("threads"), "(start, words, top, scale, dense, codes) of the inverted lists of rows.");
+        nb::arg("kind"), nb::arg("threads"), nb::arg("kept"),
+        "(start, words, top, scale, dense, codes) of the inverted lists of rows. kept: scales to keep, or none.");
   nb::class_<PyPostings>(m, "Postings", nb::is_weak_referenceable(),
                          "Inverted lists as the engine sees them. Immutable.")
       .def("__init__", &make, nb::arg("features"), nb::arg("labels"), nb::arg("kind"), nb::arg("start"),
@@ -142,5 +175,6 @@ void bind_postings(nb::module_& m) {
            nb::arg("scores"), nb::arg("threads"), nb::arg("matched_only"), nb::arg("filter").none())
       .def("score", &score, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("label_start"),
            nb::arg("labels"), nb::arg("scores"), nb::arg("threads"))
+      .def("lists", &lists_of, "(start, labels, weights) of every list.")
       .def("row", &row_of, nb::arg("label"), "The features and weights of a label.");
 }

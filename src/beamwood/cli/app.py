@@ -34,6 +34,7 @@ from beamwood.cli.support.options import DEBUG, flag
 from beamwood.cli.support.output import say
 from beamwood.cli.train import train
 from beamwood.cli.tune import tune
+from beamwood.cli.update import update
 from beamwood.errors import BeamwoodError, one_line
 
 INTERRUPTED, PIPE_CLOSED = 130, 141
@@ -120,6 +121,7 @@ _VERBS = (
     serve,
     inspect,
     calibrate,
+    update,
     diff,
     compress,
     convert,

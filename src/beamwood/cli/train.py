@@ -43,6 +43,15 @@ def train(
             "can be found too."
         ),
     ] = None,
+    from_: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="MODEL",
+            help="Keep the trees, text features and settings of this model and learn its weights anew from DATA; "
+            "labels that it does not have are placed in its trees.",
+        ),
+    ] = None,
     lexical: Annotated[
         str | None,
         typer.Option(help="Words of labels beside the trees: auto (where they gain; not in preset fast), yes or no."),
@@ -126,7 +135,10 @@ def train(
     if given.is_text and label_texts is not None:
         common["label_texts"] = _label_texts(label_texts)
     with _learner(ray, shared) as common["learner"]:
-        if given.is_text:
+        if from_ is not None:
+            _check_from(options)
+            model = _retrained(from_, given, common, held)
+        elif given.is_text:
             model = _from_texts(given, labels_file, w.features(options), common, held)
         else:
             model = _from_rows(given, labels_file, common, held)
@@ -176,6 +188,27 @@ def _from_texts(given: Given, labels_file: Path | None, features: Any, common: d
     texts, labels = held.split(records.texts, records.labels)
     held.fold(texts, labels, {"text": features, **common})
     return bw.train_text(texts, labels, text=features, **common)
+
+
+def _check_from(options: dict[str, Any]) -> None:
+    """Refuses what a model that is trained on from decides itself."""
+    for name in ("set_", "labels_file", "label_texts", "lexical", "checkpoint", "chars", "stem", "stop_words"):
+        if options[name]:
+            flag = name.rstrip("_").replace("_", "-")
+            raise typer.BadParameter(f"--{flag} is given with --from; expected none: settings are the model's.")
+
+
+def _retrained(path: Path, given: Given, common: dict[str, Any], held: Held) -> Any:
+    """Trains the trees of a model anew."""
+    import beamwood as bw
+
+    how = {name: common[name] for name in ("seed", "threads", "progress")}
+    model = bw.load(path)
+    if given.is_text:
+        records = given.all_records()
+        return model.retrain(*held.split(records.texts, records.labels), **how)
+    rows = given.rows(features=model.n_features, labels=model.n_labels)
+    return model.retrain(*held.split(rows.X, rows.Y), **how)
 
 
 def _note_separators(seen: set[str]) -> None:

@@ -15,22 +15,32 @@ import scipy.sparse as sp
 from beamwood.errors import SettingsError
 
 
-def bm25_weights(counts: Any, k1: float = 1.5, b: float = 0.75) -> sp.csr_array:
-    """BM25 weights of counts (CSR, documents x terms, values above 0): documents without a term have none."""
+def bm25_weights(
+    counts: Any, k1: float = 1.5, b: float = 0.75, *, idf: npt.NDArray[np.float64] | None = None, mean: float = 0.0
+) -> sp.csr_array:
+    """BM25 weights of counts (CSR, documents x terms, values above 0): documents without a term have none.
+
+    idf, mean: the idf of each term and the mean length, where these documents are only some of all.
+    """
     documents, terms = counts.shape
     tf = counts.data.astype(np.float64)
     row = np.repeat(np.arange(documents), np.diff(counts.indptr))
     length = np.bincount(row, weights=tf, minlength=documents)
-    mean = float(length.mean()) if documents and tf.size else 1.0
+    mean = mean or (float(length.mean()) if documents and tf.size else 1.0)
     norm = k1 * (1.0 - b + b * length / mean)
-    weights = idf_of(counts)[counts.indices] * tf / (tf + norm[row])
+    weights = (idf_of(counts) if idf is None else idf)[counts.indices] * tf / (tf + norm[row])
     return sp.csr_array((weights.astype(np.float32), counts.indices, counts.indptr), shape=(documents, terms))
 
 
 def idf_of(counts: Any) -> npt.NDArray[np.float64]:
     """The idf of each term: log(1 + (n - df + ½) / (df + ½)), always above 0."""
     documents, terms = counts.shape
-    df = np.bincount(counts.indices, minlength=terms).astype(np.float64)
+    return idf_of_counts(documents, np.bincount(counts.indices, minlength=terms))
+
+
+def idf_of_counts(documents: int, having: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The idf of terms that so many of the documents have."""
+    df = having.astype(np.float64)
     idf: npt.NDArray[np.float64] = np.log1p((documents - df + 0.5) / (df + 0.5))
     return idf
 

@@ -65,7 +65,9 @@ def lexical_member(
     if not told["kept"]:
         return Member(told)
     head = USUAL if head is None else head
-    words = word_weights(word_counts(problem.X, problem.Y, texts), told.get("k1", K1[0]))
+    counts = word_counts(problem.X, problem.Y, texts)
+    words = word_weights(counts, told.get("k1", K1[0]))
+    told["words_per_label"] = float(counts.sum(dtype=np.float64) / max(1, problem.labels))  # new labels need it
     sections, index = postings_sections(words, weights=WEIGHTS, matched_only=True, threads=threads)
     return Member(told, sections, index, head)
 

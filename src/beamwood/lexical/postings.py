@@ -39,11 +39,13 @@ def postings_sections(
     weights: str = "f32",
     matched_only: bool = False,
     threads: int = 1,
+    kept: npt.NDArray[np.float32] | None = None,
 ) -> tuple[Sections, IndexShape]:
     """The arrays of a canonical float32 CSR matrix, labels x features, and what describes them.
 
     weights: "f32"; or "f16" and "u8", which are rounded: answers are exact for the rounded weights.
     matched_only: only labels that score above 0 are answers; otherwise every label is one.
+    kept: of "u8", the scale of each list that was there before, 0 for one that was not: weights keep their bytes.
     """
     kind = kind_of(weights)
     if weights == "f16" and W.nnz and float(np.abs(W.data).max()) > LARGEST_HALF:
@@ -52,8 +54,9 @@ def postings_sections(
             "weights='f16'. Use weights='u8', or scale the weights down."
         )
     offsets, features = W.indptr.astype(np.int64, copy=False), W.indices.astype(np.int32, copy=False)
-    start, words, top, scale, dense, codes = _core.build_postings(offsets, features, W.data, W.shape[1], kind, threads)
-    arrays = {"start": start, "words": words, "top": top, "scale": scale, "dense": dense, "codes": codes}
+    scales = np.zeros(0, np.float32) if kept is None else kept
+    built = _core.build_postings(offsets, features, W.data, W.shape[1], kind, threads, scales)
+    arrays = dict(zip(("start", "words", "top", "scale", "dense", "codes"), built, strict=True))
     if bias is not None:
         arrays["bias"] = bias
     shape = IndexShape(int(np.count_nonzero(W.data)), weights, matched_only)

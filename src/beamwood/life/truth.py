@@ -44,7 +44,7 @@ def rows_and_truth(model: Known, X: Any, Y: Any, least: int = 1) -> tuple[Any, A
 def rows_and_all_truth(model: Known, X: Any, Y: Any) -> tuple[Any, Any]:
     """The same, but labels that the model lacks have columns of their own behind those of the model, to be missed."""
     rows = _rows(model, X)
-    truth = truth_of_keys(model, as_label_keys(Y))[0] if _has_keys(Y) else _truth(model, Y)
+    truth = truth_of_keys(model, as_label_keys(Y))[0] if has_keys(Y) else _truth(model, Y)
     if truth.shape[0] != rows.shape[0]:
         raise DataError(f"Y has {truth.shape[0]:,} rows and X {rows.shape[0]:,}; expected as many of each.")
     return rows, truth
@@ -77,7 +77,7 @@ def _truth(model: Known, Y: Any) -> Any:
     return truth
 
 
-def _has_keys(Y: Any) -> bool:
+def has_keys(Y: Any) -> bool:
     """Whether it is a list of label keys per row."""
     if not isinstance(Y, (list, tuple)):
         return False

@@ -51,6 +51,7 @@ class ModelShape:
     lexical: dict[str, Any] | None = None  # what training found out about words: kept or not, and why
     calibration: dict[str, Any] | None = None  # how good probabilities were on the rows they were learnt on
     baselines: dict[str, Any] | None = None  # what rows and answers were like in training, for monitors
+    updates: dict[str, int] | None = None  # labels added and removed since it was trained, as update/history.py counts
     tokenizer: Any = field(default=None, compare=False)  # the function that finds words, which no file holds
 
     def describe(self) -> dict[str, Any]:
@@ -72,6 +73,7 @@ class ModelShape:
             **({} if self.lexical is None else {"lexical": self.lexical}),
             **({} if self.calibration is None else {"calibration": self.calibration}),
             **({} if self.baselines is None else {"baselines": self.baselines}),
+            **({} if self.updates is None else {"updates": self.updates}),
         }
 
     def requires(self) -> list[str]:
@@ -112,6 +114,7 @@ class ModelShape:
                 IndexShape.read(model.get("index")),
                 Head.read(model.get("head")),
                 *(None if model.get(n) is None else dict(model[n]) for n in ("lexical", "calibration", "baselines")),
+                _updates(model.get("updates"), model["labels"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
@@ -124,6 +127,15 @@ class ModelShape:
                 "The model's description is damaged (a tree without layers). Get a fresh copy of the file."
             )
         return shape
+
+
+def _updates(given: Any, labels: int) -> dict[str, int] | None:
+    if given is None:
+        return None
+    counts = {name: _count(given[name]) for name in ("trained", "added", "removed")}
+    if counts["added"] > labels or counts["removed"] > counts["trained"]:
+        raise ValueError("more labels added or removed than there are")
+    return counts
 
 
 def _real(value: Any) -> float:

@@ -33,14 +33,17 @@ class StringTable:
         if good < len(every):
             raise DataError(not_utf8(every[good], f"{what} {good}"))
         table = cls(blob, offsets)
-        if searchable:
-            table.slots, first, second = _core.key_slots(blob, offsets, cores())
-            if table.slots is None:
-                raise DataError(
-                    f"{what} {second} is {table[second]!r}, the same as {what} {first}. Each must be unique: give keys "
-                    "of their own."
-                )
-        return table
+        return table.indexed(what) if searchable else table
+
+    def indexed(self, what: str) -> StringTable:
+        """The same table with slots, in which strings are looked up: they must be unique."""
+        slots, first, second = _core.key_slots(self.blob, self.offsets, cores())
+        if slots is None:
+            raise DataError(
+                f"{what} {second} is {self[second]!r}, the same as {what} {first}. Each must be unique: give keys "
+                "of their own."
+            )
+        return StringTable(self.blob, self.offsets, slots)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from beamwood.model import Model
+from beamwood.engine import Engine
+from beamwood.ranker import Ranker
+from beamwood.storage.activations import Activation
+from beamwood.storage.assemble import from_layers
 from beamwood.storage.layers import Layer
 from beamwood.training.problem import Problem
 from beamwood.training.settings import Settings
@@ -21,7 +24,8 @@ def matcher_for(problem: Problem, settings: Settings, threads: int) -> Match | N
     def match(trained: Sequence[Layer]) -> Ints:
         last = len(trained[-1].parent)
         layers = [*_leaves_numbered_from(last, trained[:-1]), _bare(trained[-1], np.arange(last))]
-        model = Model.from_layers(layers, activation=settings.activation)
+        parts = from_layers(layers, Activation.parse(settings.activation), False, None, None, {})
+        model = Ranker(parts, Engine(), None)
         k = min(2 * settings.beam, last)
         found, _ = model.topk(problem.X, k=k, beam=settings.beam, threads=threads)
         found = np.where(found < last, found, -1)

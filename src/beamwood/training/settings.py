@@ -171,6 +171,13 @@ def settings_for(preset: str = "balanced", **given: Any) -> Settings:
     return replace(Settings(preset=preset), **{**PRESETS[preset], **given})
 
 
+def checked_seed(seed: int) -> int:
+    """What randomness starts from, if it can be meant."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
+        raise SettingsError(f"seed is {seed!r}; expected a whole number from 0 to 2^32 - 1.")
+    return int(seed)
+
+
 def _nearest(name: str, known: Sequence[str]) -> str:
     lower = {k.lower(): k for k in known}
     close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)

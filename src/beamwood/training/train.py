@@ -41,7 +41,7 @@ from beamwood.training.memory import available_bytes, estimated_bytes, refuse_if
 from beamwood.training.problem import Problem, checked_problem
 from beamwood.training.progress import Progress, Update, progress_for
 from beamwood.training.report import Report, Stopwatch, peak_bytes
-from beamwood.training.settings import Settings, settings_for
+from beamwood.training.settings import Settings, checked_seed, settings_for
 from beamwood.training.stages import (
     keep_text,
     kept_text,
@@ -99,7 +99,7 @@ def train(
     """
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
-    how = How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), max_memory)
+    how = How(settings_for(preset, **settings), checked_seed(seed), workers(threads), max_memory)
     how = replace(how, learn=_checked_learner(learner))
     problem = checked_problem(
         X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
@@ -152,7 +152,7 @@ def train_text(
         settings.setdefault("vectors", "pifa+features")
     if label_texts is not None:
         settings.setdefault("lexical", "auto")  # in every preset: texts of labels are nothing to trees
-    how = How(settings_for(preset, **settings), _checked_seed(seed), workers(threads), limit)
+    how = How(settings_for(preset, **settings), checked_seed(seed), workers(threads), limit)
     how = replace(how, learn=_checked_learner(learner))
     described = LabelTexts.checked(label_texts)
     table = LabelTable.from_labels([*labels, list(described.keys)])
@@ -306,12 +306,6 @@ def _report(
         lexical=shape.lexical,
         calibration=shape.calibration,
     )
-
-
-def _checked_seed(seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**32:
-        raise SettingsError(f"seed is {seed!r}; expected a whole number from 0 to 2^32 - 1.")
-    return int(seed)
 
 
 def _checked_learner(learner: Learner | None) -> Learner | None:

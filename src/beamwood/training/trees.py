@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,13 +43,26 @@ class How:
 
 
 def grown_trees(
-    problem: Problem, how: How, watch: Stopwatch, unit_rows: bool, strings: Sections, checkpoint: Checkpoint
+    problem: Problem,
+    how: How,
+    watch: Stopwatch,
+    unit_rows: bool,
+    strings: Sections,
+    checkpoint: Checkpoint,
+    shapes: Sequence[Skeleton] | None = None,
 ) -> Assembly:
-    """The trees of a problem whose rows are as they will be searched with, put together one after the other."""
+    """The trees of a problem whose rows are as they will be searched with, put together one after the other.
+
+    shapes: of the trees, where they are known; None: they are grown from the labels' vectors.
+    """
     settings = how.settings
     assembly = Assembly(Activation.parse(settings.activation), unit_rows, settings.to_dict(), sections=dict(strings))
     emptied = Emptied(settings.prune if problem.X.nnz else 0.0)
-    for tree, (shape, tree_seed) in enumerate(_grown(problem, settings, how.seed, how.threads, watch, checkpoint)):
+    if shapes is None:
+        grown = _grown(problem, settings, how.seed, how.threads, watch, checkpoint)
+    else:
+        grown = [(shape, how.seed + tree * NEXT_TREE) for tree, shape in enumerate(shapes)]
+    for tree, (shape, tree_seed) in enumerate(grown):
         if restored_tree(checkpoint, assembly, emptied):
             continue
         layers = _tree_layers(problem, shape, how, seed=tree_seed, watch=watch, tree=tree, checkpoint=checkpoint)

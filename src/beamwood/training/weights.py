@@ -148,6 +148,14 @@ class Columns:
         ones = np.ones(int(indptr[-1]), dtype=np.float32)
         return cls._merged(sp.csr_matrix((ones, found[at], indptr), shape=(rows, nodes)).tocsc())
 
+    def with_rows(self, of: Ints) -> Columns:
+        """The same with further rows, each in one column."""
+        column = np.concatenate([np.repeat(np.arange(self.count), np.diff(self.start)), of])
+        row = np.concatenate([self.row, self.rows + np.arange(len(of))])
+        start = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=self.count))])
+        by_column = np.argsort(column, kind="stable")
+        return Columns(start.astype(np.int64), row[by_column].astype(np.int32), self.value, self.rows + len(of))
+
     def __or__(self, other: Columns) -> Columns:
         both = [
             sp.csc_matrix((np.ones(len(c.row), np.float32), c.row, c.start), shape=(c.rows, c.count))

@@ -25,11 +25,14 @@ struct BuiltPostings {
 
 class PostingsBuilder {
 public:
-  // Rows have rising features below `features` and finite weights: the caller has checked them.
+  // Rows have rising features below `features` and finite weights: the caller has checked them. kept: of bytes, the
+  // scales of lists that were there before, so that their weights keep their codes; 0 for a list that is to choose its
+  // own. Larger weights become the largest that the scale reaches.
   PostingsBuilder(std::span<const std::int64_t> offsets, std::span<const std::int32_t> features,
-                  std::span<const float> weights, std::uint32_t dimension, WeightKind kind)
+                  std::span<const float> weights, std::uint32_t dimension, WeightKind kind,
+                  std::span<const float> kept = {})
       : offsets_(offsets), row_features_(features), row_weights_(weights), dimension_(dimension),
-        labels_(static_cast<std::uint32_t>(offsets.size() - 1)), kind_(kind) {}
+        labels_(static_cast<std::uint32_t>(offsets.size() - 1)), kind_(kind), kept_(kept) {}
 
   BuiltPostings build(const Workers& workers) {
     turn(workers);
@@ -144,6 +147,7 @@ private:
 
   // Bytes without a sign reach from 1 to 255 steps, those with one from -127 to 127.
   float scale_of(std::uint32_t f) const {
+    if (!kept_.empty() && kept_[f] != 0) return kept_[f];
     float largest = 0;
     bool negative = false;
     for (std::uint64_t i = list_start_[f]; i < list_start_[f + 1]; ++i)
@@ -210,6 +214,7 @@ private:
   std::span<const float> row_weights_;
   std::uint32_t dimension_, labels_;
   WeightKind kind_;
+  std::span<const float> kept_;
   std::vector<std::uint64_t> list_start_;
   std::vector<std::uint32_t> label_;
   std::vector<float> weight_;

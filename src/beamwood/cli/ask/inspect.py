@@ -107,6 +107,12 @@ def _show(found: dict[str, Any]) -> None:
         show(f"cut for {cut.goal}: {cut.on} >= {cut.least:.3f}; F1 {cut.f1:.3f} on {cut.rows:,} rows")
     if found["baselines"] is not None:
         show("in training: " + ", ".join(f"{n.replace('_', ' ')} {v:g}" for n, v in found["baselines"].items()))
+    if found["updates"] is not None:
+        since = found["updates"]
+        show(
+            f"since training: {since['added']:,} labels added ({since['share_added']:.1%} of all), "
+            f"{since['removed']:,} of {since['trained']:,} removed"
+        )
     show("")
     if found["nodes"]:
         _show_shape(found["nodes"])
