@@ -136,7 +136,7 @@ build/ray/.ready: $(SOURCES)
 
 test-ray: build/ray/.ready
 	$(call say,Ray nodes that come and die)
-	@build/ray/bin/python -m pytest -W default tests/ray
+	@build/ray/bin/python -m pytest -W default tests/on_ray
 
 lint: $(VENV)/.developer
 	$(call say,lint)

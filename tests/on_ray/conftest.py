@@ -1,4 +1,7 @@
-"""A real Ray cluster of several nodes on this machine, for the tests that need one; they are skipped without Ray."""
+"""A real Ray cluster of several nodes on this machine, for the tests that need one; they are skipped without Ray.
+
+The folder is not called ray: it would be found under that name where Ray itself is not installed.
+"""
 
 from __future__ import annotations
 
