@@ -1,6 +1,7 @@
 """Writes the golden model of a format version and its answers. Run it only while that version is unreleased:
 
 python tests/golden/make_golden.py tests/golden/format-2
+python tests/golden/make_golden.py tests/golden/words      # with words, a head, a label without rows
 """
 
 from __future__ import annotations
@@ -65,7 +66,37 @@ def answers(model: bw.Model) -> list[dict[str, object]]:
     return found
 
 
+WORDS = ("red", "wool", "socks", "blue", "cotton", "hat", "green", "kayak", "paddle", "café", "cable", "lamp")
+WORD_QUERIES = [
+    "red wool",
+    "narrow boat",
+    "paddle",
+    "kayak paddle lamp",
+    "cafe cable",
+    "blue hat socks socks",
+    "lmap",
+    "nothing known",
+    "",
+]
+
+
+def words_model() -> bw.Model:
+    """Trees and words of 24 labels, one of which has only a text."""
+    texts = [" ".join(WORDS[(i * j + i // 7) % len(WORDS)] for j in (1, 2, 5)) for i in range(96)]
+    labels = [[f"label {i % 23}", f"label {(5 * i + 1) % 23}"] for i in range(96)]
+    described = {"new": "a narrow boat that needs a paddle", "label 3": "lamp cable"}
+    text = bw.TextFeatures(fold_accents=True)
+    return bw.train_text(texts, labels, text=text, label_texts=described, lexical=True, trees=2, progress=False)
+
+
+def word_answers(model: bw.Model) -> list[list[list[object]]]:
+    """Key, who found it and the bits of the score of each hit."""
+    found = model.search_many(WORD_QUERIES, k=12)
+    return [[[hit.key, hit.found_by, f"{np.float32(hit.score).view(np.uint32):08x}"] for hit in hits] for hits in found]
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    golden_model().save(folder / "model.bw")
-    (folder / "answers.json").write_text(json.dumps(answers(golden_model())) + "\n")
+    model, found = (words_model(), word_answers) if folder.name == "words" else (golden_model(), answers)
+    model.save(folder / "model.bw")
+    (folder / "answers.json").write_text(json.dumps(found(model)) + "\n")

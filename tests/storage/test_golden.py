@@ -44,6 +44,15 @@ def test_today_s_writer_gives_the_golden_answers() -> None:
     assert make_golden.answers(make_golden.golden_model()) == expected
 
 
+@pytest.mark.parametrize("memory", ["map", "read"])
+def test_a_golden_file_with_words_and_a_head_gives_the_same_bits(memory: str) -> None:
+    model = bw.load(GOLDEN / "words" / "model.bw", memory=memory, verify=True)
+    expected = json.loads((GOLDEN / "words" / "answers.json").read_text())
+    assert "new" in [hits[0][0] for hits in expected if hits]
+    for isa in laws.isas():
+        assert make_golden.word_answers(model.using(isa=isa)) == expected, isa
+
+
 def test_a_model_of_a_preview_is_refused_with_advice() -> None:
     with pytest.raises(bw.FormatError, match=r"preview of beamwood 0\.1\.0 .* Train or convert the model again"):
         bw.load(GOLDEN / "preview.bw")
