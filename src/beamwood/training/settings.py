@@ -127,7 +127,7 @@ class Settings:
 #   C            the more rows a label has, the less a single one should count. 3 trees, C 1 and auto: library-subjects
 #                (29 rows per label, so 0.61) 35.2 / 17.7 / 43.1 and 35.9 / 17.8 / 43.7. With 4 rows each auto is 1;
 #                0.6 would cost debian-search a point.
-#   unit_rows    the solver expects rows of like length: 0/1 features as they come cost mulan-bibtex 18 points of P@1.
+#   unit_rows    the solver expects rows of like length: 0/1 features as they come cost mulan-bibtex 7 points of P@1.
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {
         "tree": "balanced",
