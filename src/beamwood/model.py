@@ -21,7 +21,7 @@ from beamwood.inputs.matrices import MatrixLike, as_csr
 from beamwood.lexical.explained import listed_by_words
 from beamwood.life.calibration import Calibration
 from beamwood.life.changing import Changing
-from beamwood.life.truth import rows_and_all_truth
+from beamwood.life.truth import Queries, Truth, rows_and_all_truth
 from beamwood.metrics import Metrics, checked_ranks, evaluate
 from beamwood.storage import assemble, pickling, store
 from beamwood.storage.activations import Activation
@@ -143,7 +143,7 @@ class Model(Changing):
         return Model(self._parts, replace(self._engine, **given), self._report, self._forests)
 
     def evaluate(
-        self, X: Any, Y: Any, at: Sequence[int] = (1, 3, 5, 10), *, beam: int = 10, threads: int | None = None
+        self, X: Queries, Y: Truth, at: Sequence[int] = (1, 3, 5, 10), *, beam: int = 10, threads: int | None = None
     ) -> Metrics:
         """How well it ranks: precision, recall, nDCG with standard errors, recall of frequent and of rare labels.
 

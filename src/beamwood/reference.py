@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from beamwood.inputs.matrices import SparseMatrix
 from beamwood.lexical.head import LISTED, ROWLESS, UNLISTED, Head
 from beamwood.storage.activations import Activation
 from beamwood.storage.layers import Layer
@@ -145,7 +146,7 @@ def labels_of(layer: Layer, last: bool) -> Ints:
 
 def topk(
     trees: Sequence[Sequence[Layer]],
-    X: Any,
+    X: SparseMatrix,
     activation: Activation,
     k: int = 10,
     beam: int = 10,
@@ -157,13 +158,14 @@ def topk(
     allowed: a filter, one truth value a label. Each tree then goes on until it has reached k allowed labels.
     unit_rows: rows are divided by their length first.
     """
-    X = sp.csr_array(X, dtype=np.float32, copy=True)
-    X.sort_indices()  # sums are taken in rising feature order, however the row was given
+    rows: Any = X  # scipy's own types know no conversion that takes every format
+    rows = sp.csr_array(rows, dtype=np.float32, copy=True)
+    rows.sort_indices()  # sums are taken in rising feature order, however the row was given
     least = 0 if allowed is None else k
-    all_labels = np.full((X.shape[0], k), -1, np.int64)
-    all_scores = np.full((X.shape[0], k), -np.inf, np.float32)
-    for i in range(X.shape[0]):
-        query = unit_length(X[[i]]) if unit_rows else X[[i]]
+    all_labels = np.full((rows.shape[0], k), -1, np.int64)
+    all_scores = np.full((rows.shape[0], k), -np.inf, np.float32)
+    for i in range(rows.shape[0]):
+        query = unit_length(rows[[i]]) if unit_rows else rows[[i]]
         answers = [reached(layers, query, activation, beam, allowed, least) for layers in trees]
         labels, scores = answers[0] if len(answers) == 1 else mean_of(answers)
         best = rank(scores, labels, k)

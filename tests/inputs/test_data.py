@@ -282,7 +282,7 @@ def test_formats_are_told_by_name() -> None:
         "a.parquet": "parquet",
     }
     assert {name: format_of(name) for name in names} == names
-    for unknown in ("-", "data", "a.gz", "a.xlsx"):
+    for unknown in ("-", "no-such-rows", "a.gz", "a.xlsx"):
         with pytest.raises(SettingsError, match="tells no format"):
             format_of(unknown)
 

@@ -11,6 +11,7 @@ from beamwood.engine import Engine, Forests
 from beamwood.inputs.arguments import positive, workers
 from beamwood.inputs.text import FittedText
 from beamwood.life import fit as life
+from beamwood.life.truth import Queries, Truth
 from beamwood.ranker import Ranker
 from beamwood.storage import assemble
 from beamwood.storage.parts import ModelParts
@@ -63,7 +64,7 @@ class Changing(Ranker):
         """The same model, for which queries are divided by their length first."""
         return self._with_trees(assemble.with_unit_rows(self._parts), self._report)
 
-    def calibrate(self, X: Any, Y: Any, *, threads: int | None = None) -> Self:
+    def calibrate(self, X: Queries, Y: Truth, *, threads: int | None = None) -> Self:
         """The same model, which knows how probable its answers are: fitted on these rows and their true labels.
 
         X, Y: matrices, or texts and lists of label keys; rows like those that will be asked, which it was not trained
@@ -74,7 +75,7 @@ class Changing(Ranker):
         return self._changed(parts, report)
 
     def cut(
-        self, X: Any, Y: Any, *, for_: str = "f1", per: str = "model", k: int = 100, threads: int | None = None
+        self, X: Queries, Y: Truth, *, for_: str = "f1", per: str = "model", k: int = 100, threads: int | None = None
     ) -> Self:
         """The same model with a stored threshold, for answers of as many labels as apply: topk(…, threshold=True).
 

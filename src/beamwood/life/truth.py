@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,10 +11,13 @@ import scipy.sparse as sp
 
 from beamwood.errors import DataError
 from beamwood.inputs.arguments import as_texts
-from beamwood.inputs.label_matrix import label_matrix
+from beamwood.inputs.label_matrix import LabelsLike, label_matrix
 from beamwood.inputs.label_table import as_label_keys
-from beamwood.inputs.matrices import as_csr
+from beamwood.inputs.matrices import MatrixLike, as_csr
 from beamwood.inputs.text import FittedText
+
+Queries = MatrixLike | Sequence[str]  # rows, or texts
+Truth = LabelsLike | Sequence[Sequence[str]]  # a matrix, ids per row, or keys per row
 
 
 class Known(Protocol):
