@@ -113,10 +113,11 @@ def searched(gains: dict[str, list[float]], sizes: list[int], every: int) -> Sea
 
 def test_a_gain_that_goes_away_with_more_rows_is_no_gain() -> None:
     fading, lasting = {"fading": [3.0, 1.0]}, {"lasting": [1.0, 1.0]}
-    assert searched(fading, [100, 300], 2000).chosen()[0] is START
+    assert searched(fading, [300, 900], 2000).chosen()[0] is START
     assert searched(fading, [600, 1900], 1900).chosen()[0].name == "fading"  # there are no more rows than these
-    assert searched(lasting, [100, 300], 2000).chosen()[0].name == "lasting"
-    assert searched({"once": [5.0]}, [300], 2000).chosen()[0] is START
+    assert searched(lasting, [300, 900], 2000).chosen()[0].name == "lasting"
+    assert searched(lasting, [100, 300], 2000).chosen()[0] is START  # so few rows say nothing of so many
+    assert searched({"once": [5.0]}, [900], 2000).chosen()[0] is START
     assert searched({"chance": [0.15, 0.15]}, [1000, 2000], 2000).chosen()[0] is START
 
 

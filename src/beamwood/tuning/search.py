@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ STEPS = (1 / 9, 1 / 3, 1.0)  # of the rows of the last step
 KEPT = (6, 3)  # candidates that go on to the next step
 FIRST_ROWS = 3_000  # at least, of the smallest training
 SURE = 2.0  # standard errors by which the mean of the measures must rise
+ENOUGH = 0.3  # of the rows that the last step must have had: what helps few rows may hurt many
+MORE = 3  # times the rows, in steps beyond the planned ones
 WORST = 1.0  # standard errors by which no measure may fall
 _DEARER = 1.25  # what a candidate takes beside the start, on average
 _GROWS = 1.1  # training time by rows: their number to this power
@@ -94,8 +97,8 @@ class Search:
 
     def __post_init__(self) -> None:
         mixed = np.random.default_rng(self.seed).permutation(self.material.rows)
-        count = min(max(int(self.material.rows * HELD), FEWEST_HELD), MOST_HELD, self.material.rows // 2)
-        self.held, self._rest = self.material.at(np.sort(mixed[:count])), mixed[count:]
+        kept = min(max(int(self.material.rows * HELD), FEWEST_HELD), MOST_HELD, self.material.rows // 2)
+        self.held, self._rest = self.material.at(np.sort(mixed[:kept])), mixed[kept:]
         self._begun = self.clock()
 
     def run(self) -> None:
@@ -107,7 +110,13 @@ class Search:
 
     def _run(self) -> None:
         waiting = candidates(self.start, self.material.is_text)
-        for step, rows in enumerate(self._steps(len(waiting))):
+        planned = self._steps(len(waiting))
+        for step in count():
+            rows = planned[step] if step < len(planned) else min(MORE * planned[-1], len(self._rest))
+            if step >= len(planned):  # there was more time than was expected
+                if rows == planned[-1]:
+                    return
+                planned.append(rows)
             for candidate in waiting:
                 if not self._has_time(candidate, rows):
                     break
@@ -118,7 +127,7 @@ class Search:
             if len(waiting) == 1:
                 return
 
-    def _steps(self, count: int) -> list[int]:
+    def _steps(self, candidates_to_try: int) -> list[int]:
         """Rows of each step, such that all of them and the training at the end fit into the budget."""
         rows = len(self._rest)
         few = min(rows, max(FIRST_ROWS, rows // 30))
@@ -126,7 +135,7 @@ class Search:
         self._train(START, few)
         whole = (self.clock() - begun) * (rows / few) ** _GROWS
         left = self.budget - self._spent() - min(whole, _AT_MOST * self.budget)
-        costs = (count, KEPT[0] + 2, KEPT[1] + 1)
+        costs = (candidates_to_try, KEPT[0] + 2, KEPT[1] + 1)
         needed = whole * _DEARER * sum(share * n for share, n in zip(STEPS, costs, strict=True))
         last = rows * min(1.0, max(left, 0.0) / max(needed, 1e-9))
         return sorted({min(rows, max(FIRST_ROWS, int(last * share))) for share in STEPS})
@@ -232,11 +241,13 @@ class Search:
         """Whether the mean of the measures rises by more than chance would have it, and none falls by as much."""
         rise = self.found[trial.step, trial.name] - self.found[trial.step, START.name]
         errors = np.array([_error(rise[:, i]) for i in range(rise.shape[1])])
+        if trial.rows < ENOUGH * len(self._rest):
+            return False
         better = trial.gain > SURE * trial.error and bool((rise.mean(axis=0) >= -WORST * errors).all())
         return better and self.expected_gain(trial) > trial.error
 
     def expected_gain(self, trial: Trial) -> float:
-        """The gain with all rows: what a gain made of more rows up to here, it goes on to make (by their logarithm).
+        """The gain with all rows: a gain that became less with more rows goes on to do so (by their logarithm).
 
         Few rows gain by words and stems what many have learnt anyway. A candidate that was tried on one number of rows
         only, less than half of them, promises nothing.
@@ -251,9 +262,9 @@ class Search:
         return trial.gain + min(0.0, float(slope * np.log(every / trial.rows)))
 
 
-def query_time(model: Model, rows: Material, beam: int, count: int = 200) -> float:
+def query_time(model: Model, rows: Material, beam: int, queries: int = 200) -> float:
     """Microseconds of the middle one of some queries, asked one after the other."""
-    asked = rows.at(np.arange(min(count, rows.rows)))
+    asked = rows.at(np.arange(min(queries, rows.rows)))
     X, _ = rows_and_all_truth(model, asked.X, asked.Y)
     k, taken = min(10, model.n_labels), []
     for row in [X[i : i + 1] for i in range(X.shape[0])]:
