@@ -3,7 +3,7 @@
 A label belongs where searches for its rows come by: into the host that the beams of most of its rows hold. What a
 row says for a host is the fourth root of the path's score, which counts being in the beam at all more than being
 first there. On held-out rows that finds more of the new labels than the score itself does, or than going down once
-with the mean of a label's rows (docs/life/update.md has the figures).
+with the mean of a label's rows (docs/life/update.md).
 """
 
 from __future__ import annotations
