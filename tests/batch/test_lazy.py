@@ -28,7 +28,7 @@ def answers(handle: bw.Lazy, texts: list[str]) -> list[bw.Hits]:
 
 def test_a_handle_answers_as_the_model_does(file: Path) -> None:
     model, handle = bw.load(file), bw.Lazy(file)
-    X = model.text.transform(TEXTS)  # type: ignore[union-attr]
+    X = model.text.transform(TEXTS)
     assert handle.search_many(TEXTS) == model.search_many(TEXTS)
     assert handle.search(TEXTS[0]) == model.search(TEXTS[0])
     assert all(np.array_equal(*both) for both in zip(handle.topk(X, k=3), model.topk(X, k=3), strict=True))

@@ -68,7 +68,7 @@ def test_labels_lose_their_rows_where_some_have_only_a_text() -> None:
     rows, labels, words = 6_000, 300, 400
     X = sp.random_array((rows, words), density=0.02, format="csr", rng=rng, dtype=np.float32)
     Y = sp.csr_array((np.ones(rows, np.float32), (np.arange(rows), rng.integers(0, labels - 60, rows))), (rows, labels))
-    texts = sp.random_array((labels, words), density=0.01, format="csr", rng=rng, dtype=np.float32)
+    texts = sp.csr_array(sp.random_array((labels, words), density=0.01, rng=rng, dtype=np.float32))
     only = sp.csr_array(sp.diags_array((np.arange(labels) >= labels - 60).astype(np.float32)) @ texts)
     only.eliminate_zeros()
     for given in (only, texts):

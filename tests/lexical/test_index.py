@@ -53,7 +53,7 @@ def test_lists_that_most_labels_have_give_the_plain_products_too(labels: int, we
     """Such lists have bounds that are added up many labels at once: with ties, filters, tiny and huge values."""
     rng = np.random.default_rng(labels)
     for density, steps, most in ((0.5, 0, 1.0), (0.3, 3, 1.0), (0.15, 40, 1e-30), (0.08, 0, 1e30), (0.9, 1, 3.0)):
-        W = sp.random_array((labels, 14), density=density, format="csr", rng=rng, dtype=np.float32)
+        W = sp.csr_array(sp.random_array((labels, 14), density=density, rng=rng, dtype=np.float32))
         W.data = np.ceil(W.data * steps) / np.float32(steps) if steps else W.data
         W = as_csr(sp.csr_array(W * np.float32(most if weights == "f32" else 1)), None, "W", zeros=False)
         X = sp.random_array((6, 14), density=0.6, format="csr", rng=rng, dtype=np.float32)
