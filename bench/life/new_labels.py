@@ -115,18 +115,18 @@ def recall(model: bw.Model, X: Any, Y: Any, order: Any, new: Any) -> tuple[float
 
 def one_by_one(old: bw.Model, X: Any, Y: Any, new: Any, tests: Any, order: Any, count: int) -> None:
     """Labels that come alone, with no rows but their own: recall of each, and what the others lose."""
-    before = recall(old, *tests, order, new)[1]
+    before = recall(old, tests[0], tests[1], order, new)[1]
     found, lost, asked = 0.0, [], 0
     for label in np.random.default_rng(1).permutation(np.flatnonzero(new))[:count]:
         rows = np.flatnonzero(np.asarray(Y[:, [label]].todense()).ravel())
-        wanted = np.flatnonzero(np.asarray(tests[1][:, [label]].todense()).ravel())
-        if not len(rows) or not len(wanted):
+        expected = np.flatnonzero(np.asarray(tests[1][:, [label]].todense()).ravel())
+        if not len(rows) or not len(expected):
             continue
         model = old.add_labels(X[rows], np.ones((len(rows), 1)))
         place = np.append(order[: old.n_labels], label)
-        answers = model.topk(tests[0][wanted], k=K)[0]
-        found, asked = found + float((answers == old.n_labels).sum()), asked + len(wanted)
-        lost.append(before - recall(model, *tests, place, new)[1])
+        answers = model.topk(tests[0][expected], k=K)[0]
+        found, asked = found + float((answers == old.n_labels).sum()), asked + len(expected)
+        lost.append(before - recall(model, tests[0], tests[1], place, new)[1])
     print(
         f"  one by one, {len(lost)} labels: recall@10 {100 * found / max(1, asked):.2f} of {asked} pairs, the rest "
         f"loses {np.mean(lost):.4f} points on average, {np.max(lost):.4f} at most"

@@ -237,7 +237,8 @@ class Model(Changing):
     @property
     def report(self) -> Report | Compression | Calibration | LabelUpdate | None:
         """How the training, compression, calibration or update in this process went; None for one that was loaded."""
-        return self._report
+        found: Report | Compression | Calibration | LabelUpdate | None = self._report
+        return found
 
     @property
     def version(self) -> str:
@@ -265,10 +266,6 @@ class Model(Changing):
     def name(self, label: int) -> str:
         """What people read for a label; its key when the model has no names."""
         return self._strings.name(label)
-
-    def label_of(self, key: str) -> int | None:
-        """The label with this key, or None."""
-        return self._strings.find(key)
 
     def info(self) -> dict[str, Any]:
         """Labels, features, depth, non-zeros, bytes by section, engine and settings."""

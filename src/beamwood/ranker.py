@@ -55,6 +55,10 @@ class Ranker:
         """The number of labels L."""
         return self._parts.shape.labels
 
+    def label_of(self, key: str) -> int | None:
+        """The label with this key, or None."""
+        return self._strings.find(key)
+
     @property
     def text(self) -> FittedText | None:
         """The text features the model was trained with, if it was trained from text."""

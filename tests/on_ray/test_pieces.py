@@ -27,7 +27,7 @@ LAW = [
 def problem(seed: int = 0, graded: bool = False) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     X = sp.random_array((700, 300), density=0.03, rng=rng, dtype=np.float32, format="csr")
-    Y = sp.random_array((700, 150), density=0.015, rng=rng, dtype=np.float32, format="csr")
+    Y = sp.csr_array(sp.random_array((700, 150), density=0.015, rng=rng, dtype=np.float32))
     Y = sp.csr_array(Y + sp.csr_array(np.eye(150, dtype=np.float32)[np.arange(700) % 150]))
     Y.data[:] = rng.integers(1, 4, Y.nnz) if graded else 1
     return X, Y
@@ -90,7 +90,7 @@ def test_a_given_tree_whose_nodes_lie_in_no_order_is_cut_too() -> None:
 
 def test_a_piece_has_only_the_rows_that_it_needs_and_says_what_it_takes() -> None:
     X, Y = problem()
-    seen = []
+    seen: list[tuple[int, int]] = []
 
     def look(layer: LayerProblem, threads: int, watch: Watch | None) -> Learned:
         where = cut(layer, 4, 1 << 30)
@@ -107,4 +107,4 @@ def test_a_piece_has_only_the_rows_that_it_needs_and_says_what_it_takes() -> Non
 
 def test_a_learner_that_cannot_be_called_is_refused() -> None:
     with pytest.raises(bw.SettingsError, match="learner is a str; expected a function"):
-        bw.train(*problem(), learner="cluster", progress=False)  # type: ignore[arg-type]
+        bw.train(*problem(), learner="cluster", progress=False)

@@ -64,7 +64,7 @@ def test_a_dataset_of_sparse_columns_filters_and_least_scores(cluster: Any, file
 
     cluster.be(1)
     model = bw.load(file)
-    X = model.text.transform([str(row["text"]) for row in ROWS])  # type: ignore[union-attr]
+    X = model.text.transform([str(row["text"]) for row in ROWS])
     lists = [
         {"sku": i, "at": X[[i]].indices.tolist(), "by": X[[i]].data.tolist(), "text": ROWS[i]["text"]}
         for i in range(len(ROWS))

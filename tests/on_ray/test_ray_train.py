@@ -17,6 +17,7 @@ import scipy.sparse as sp
 import beamwood as bw
 import beamwood.ray as cluster_of
 from beamwood.ray import learner as learners
+from beamwood.training.weights import learn_here
 
 pytest.importorskip("ray", reason="Ray is not installed: make test-ray")
 
@@ -24,7 +25,7 @@ pytest.importorskip("ray", reason="Ray is not installed: make test-ray")
 def problem(rows: int = 3000, features: int = 1500, labels: int = 700) -> tuple[Any, Any]:
     rng = np.random.default_rng(0)
     X = sp.random_array((rows, features), density=0.01, rng=rng, dtype=np.float32, format="csr")
-    Y = sp.random_array((rows, labels), density=0.003, rng=rng, dtype=np.float32, format="csr")
+    Y = sp.csr_array(sp.random_array((rows, labels), density=0.003, rng=rng, dtype=np.float32))
     Y = sp.csr_array(Y + sp.csr_array(np.eye(labels, dtype=np.float32)[np.arange(rows) % labels]))
     Y.data[:] = 1
     return X, Y
@@ -91,7 +92,7 @@ def test_paths_and_a_checkpoint_that_one_machine_began(cluster: Any, tmp_path: P
     def stop_at_the_second_layer(layer: Any, threads: int, watch: Any) -> Any:
         if layer.reaching.count > 1:
             raise Stop
-        return learners.learn_here(layer, threads, watch)
+        return learn_here(layer, threads, watch)
 
     with pytest.raises(Stop):
         bw.train(X, Y, "fast", progress=False, checkpoint=tmp_path / "kept", learner=stop_at_the_second_layer)

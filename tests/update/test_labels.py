@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +194,7 @@ def test_what_cannot_be_meant_is_refused(problem: tuple[Any, Any]) -> None:
     texts, labels = ["red hat", "blue sock"], [["hat"], ["sock"]]
     model = bw.train_text(texts, labels, preset="fast", progress=False)
     plain = bw.train(problem[0], problem[1], "fast", progress=False)
-    for call, said in (
+    refused: list[tuple[Callable[[], Any], str]] = [
         (lambda: model.add_labels(texts, labels), "no new label"),
         (lambda: model.add_labels(texts, [["a"], ["b"]], keys=["a"]), "'b' is neither"),
         (lambda: model.add_labels(texts, [["a"], ["a"]], keys=["a", "hat"]), "already"),
@@ -214,10 +215,11 @@ def test_what_cannot_be_meant_is_refused(problem: tuple[Any, Any]) -> None:
         (lambda: model.remove_labels("hat"), "is a str"),
         (lambda: model.remove_labels([]), "is empty"),
         (lambda: model.rename({"none": "x"}), "'none' is no label's key"),
-        (lambda: model.rename({"hat": 3}), "is a int"),
+        (lambda: model.rename({"hat": 3}), "is a int"),  # type: ignore[dict-item]
         (lambda: bw.index(sp.eye(4, format="csr")).remove_labels([1]), "index"),
         (lambda: model.compress("u8").remove_labels(["hat"]), "u8 weights"),
-    ):
+    ]
+    for call, said in refused:
         with pytest.raises(bw.BeamwoodError, match=said):
             call()
 

@@ -30,6 +30,11 @@ def is_sparse(matrix: object) -> bool:
     return bool(sp.issparse(matrix))
 
 
+def empty_rows(rows: int, columns: int) -> sp.csr_matrix[np.float32]:
+    """Rows that hold nothing."""
+    return sp.csr_matrix(sp.csr_array((rows, columns), dtype=np.float32))
+
+
 def as_float32(values: Array, what: str) -> npt.NDArray[np.float32]:
     """Real numbers as float32; refuses complex and object arrays and values that float32 cannot hold."""
     return as_real(values, what, np.dtype(np.float32))

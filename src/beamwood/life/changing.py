@@ -35,7 +35,7 @@ class Changing(Ranker):
 
     def _changed(self, parts: ModelParts, report: Any) -> Self:
         """A model with other parts but the same trees."""
-        return type(self)(parts, self._engine, report=report, forests=self._forests)  # type: ignore[call-arg]
+        return type(self)(parts, self._engine, report=report, forests=self._forests)
 
     def _with_trees(self, parts: ModelParts, report: Any) -> Self:
         """A model with other trees."""

@@ -11,6 +11,8 @@ from beamwood.lexical.head import Head
 from beamwood.storage.activations import Activation
 from beamwood.storage.build import WEIGHTS, TreeSize
 
+_NOTES = ("lexical", "calibration", "baselines")  # what people read of a training
+
 
 @dataclass(frozen=True)
 class IndexShape:
@@ -113,8 +115,8 @@ class ModelShape:
                 model.get("cut"),
                 IndexShape.read(model.get("index")),
                 Head.read(model.get("head")),
-                *(None if model.get(n) is None else dict(model[n]) for n in ("lexical", "calibration", "baselines")),
-                _updates(model.get("updates"), model["labels"]),
+                **{name: None if model.get(name) is None else dict(model[name]) for name in _NOTES},
+                updates=_updates(model.get("updates"), model["labels"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None

@@ -14,7 +14,7 @@ from beamwood.errors import DataError
 from beamwood.inputs.arguments import as_texts
 from beamwood.inputs.label_matrix import label_matrix
 from beamwood.inputs.label_table import as_label_keys
-from beamwood.inputs.matrices import as_csr
+from beamwood.inputs.matrices import as_csr, empty_rows
 from beamwood.inputs.text import FittedText
 from beamwood.lexical.label_texts import LabelTexts
 from beamwood.life.truth import has_keys
@@ -73,8 +73,8 @@ def labelled(model: Known, X: Any, Y: Any, keys: Any, names: Any, texts: Any, th
     if Y is None and not described.keys:
         raise DataError("There are neither rows nor texts; expected some to learn from. Give X and Y, or texts.")
     if X is None:
-        rows, new = sp.csr_matrix((0, model.features), dtype=np.float32), _together(model, new, [], described)
-        both = sp.csr_matrix((0, model.labels + len(new)), dtype=np.float32)
+        rows, new = empty_rows(0, model.features), _together(model, new, [], described)
+        both = empty_rows(0, model.labels + len(new))
     else:
         rows = _rows(model, X, threads)
         if has_keys(Y):
@@ -167,7 +167,7 @@ def _of_matrix(model: Known, new: tuple[str, ...] | None, Y: Any) -> Any:
     if new is not None and not new and width != model.labels:
         raise DataError("keys is missing; expected a unique string for each new label, which the model's labels have.")
     if width == count:
-        before = sp.csr_matrix((matrix.shape[0], model.labels), dtype=np.float32)
+        before = empty_rows(matrix.shape[0], model.labels)
         return sp.csr_matrix(sp.hstack([before, matrix], format="csr"), dtype=np.float32)
     if width != model.labels + count:
         raise DataError(

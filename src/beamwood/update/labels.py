@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from beamwood.engine import Forests
 from beamwood.errors import DataError, SettingsError, warn
 from beamwood.inputs.arguments import cores
+from beamwood.inputs.matrices import empty_rows
 from beamwood.storage.build import Sections, TreeSize, build_tree
 from beamwood.storage.label_strings import LabelStrings
 from beamwood.storage.layers import Layer
@@ -191,7 +192,7 @@ def _problem(parts: ModelParts, given: Labelled) -> tuple[Problem, Any]:
         X = sp.vstack([X, given.texts[lonely]], format="csr")
         ones = (np.ones(len(lonely), np.float32), (np.arange(len(lonely)), lonely))
         Y = sp.vstack([Y, sp.csr_matrix(ones, shape=(len(lonely), given.new))], format="csr")
-        known = sp.vstack([known, sp.csr_matrix((len(lonely), known.shape[1]), dtype=np.float32)], format="csr")
+        known = sp.vstack([known, empty_rows(len(lonely), known.shape[1])], format="csr")
     filled = np.flatnonzero(np.diff(X.indptr) > 0)
     rows = sp.csr_matrix(X)[filled], sp.csr_matrix(Y)[filled]
     return Problem(*rows), sp.csr_matrix(known)[filled]

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood.errors import SettingsError
+from beamwood.inputs.matrices import empty_rows
 from beamwood.storage.layers import Layer
 from beamwood.storage.shape import ModelShape
 from beamwood.training.problem import Problem
@@ -93,7 +94,7 @@ def _stand_ins(
     """Rows in place of those of old siblings, the host that each belongs to, and what each counts."""
     used = np.flatnonzero(number[:-1] >= 0)
     missing = np.clip(1.0 - fewest / np.maximum(hosts.children[used], 1), 0.0, 1.0)
-    rows: list[Any] = [sp.csr_matrix((int((missing > 0).sum()), X.shape[1]), dtype=np.float32)]  # without features
+    rows: list[Any] = [empty_rows(int((missing > 0).sum()), X.shape[1])]  # without features
     length = np.sqrt(np.square(X.data, dtype=np.float64).sum() / max(1, X.shape[0]))  # what rows usually have
     of: list[Ints] = [np.flatnonzero(missing > 0)]
     for depth in np.unique(hosts.depth[used]) + 1:

@@ -33,9 +33,9 @@ def came_by(router: Ranker | None, X: Any, path: str, threads: int) -> tuple[Int
     found, score = router.topk(X, k=min(BEAM, router.n_labels), beam=BEAM, threads=threads)
     with np.errstate(over="ignore"):
         if path == "sum":  # of logarithms
-            score = np.exp(np.minimum(score, 0.0))
+            score = np.exp(np.minimum(score, np.float32(0.0)))
         elif path == "last":  # of any size
-            score = 1.0 / (1.0 + np.exp(-score))
+            score = np.float32(1.0) / (np.float32(1.0) + np.exp(-score))
     says = np.where((found >= 0) & (score > 0), np.minimum(score, 1.0), 0.0) ** POWER
     return found, says.astype(np.float32)
 

@@ -12,6 +12,8 @@ from beamwood.errors import FormatError
 from beamwood.storage.label_strings import LabelStrings
 from beamwood.storage.strings import StringTable
 
+Ints = npt.NDArray[np.int64]
+
 Array = npt.NDArray[Any]
 TABLES = ("keys", "names")
 
@@ -48,7 +50,8 @@ def with_fewer(sections: Mapping[str, Array], stays: npt.NDArray[np.bool_]) -> d
         old = StringTable.from_arrays(sections, name, len(stays))
         if old is None:
             continue
-        sizes = np.diff(old.offsets.astype(np.int64))
+        ends: Ints = old.offsets.astype(np.int64)
+        sizes: Ints = ends[1:] - ends[:-1]
         if (sizes < 0).any() or int(old.offsets[-1]) != len(old.blob):
             raise FormatError(f"The model is damaged: {name} lie outside their table. Get a fresh copy of its file.")
         blob = np.asarray(old.blob, np.uint8)[np.repeat(stays, sizes)]

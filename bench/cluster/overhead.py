@@ -1,6 +1,6 @@
 """overhead.py — a data set in, what Ray adds out: CPU seconds of training, rows per second of scoring, equal files.
 
-    python bench/ray/overhead.py FOLDER [--preset fast] [--rounds 3] [--cpus 1] [--queries 20000]
+    python bench/cluster/overhead.py FOLDER [--preset fast] [--rounds 3] [--cpus 1] [--queries 20000]
 
 FOLDER holds X.trn.npz, Y.trn.npz and X.tst.npz. Training is measured in CPU seconds of this process and all that Ray
 started, from before `train` to after it; scoring in seconds from the first batch to the last file, workers started
