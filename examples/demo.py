@@ -130,9 +130,9 @@ def main() -> None:
     data = timed("read the records", lambda: datasets.load("library-subjects"))
     if given.rows:
         data = subset(data, given.rows)
-    console.print(f"{len(data.train_texts):,} library records, each with its subjects. Training (preset fast):")
+    console.print(f"{len(data.train_texts):,} library records, each with its subjects. Training with nothing set:")
     features = bw.TextFeatures(min_df=2, sublinear_tf=True)
-    model = timed("trained", lambda: bw.train_text(data.train_texts, data.train_labels, text=features, preset="fast"))
+    model = timed("trained", lambda: bw.train_text(data.train_texts, data.train_labels, text=features))
     console.print(model, "\n")
     console.print(quality(model, data), "\n")
     speed(model, data)

@@ -52,7 +52,7 @@ def format_of(source: Source) -> str:
         path = path.with_suffix("")
     if path.suffix.lower() in _FORMATS:
         return _FORMATS[path.suffix.lower()]
-    if not hasattr(source, "read") and path.is_dir():
+    if not hasattr(source, "read") and os.path.isdir(path):
         raise DataError(f"{name_of(source)} is a folder; expected a file. Name one of the files in it.")
     known = ", ".join(sorted(set(_FORMATS.values())))
     raise SettingsError(
