@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from beamwood.lexical.fit import CANDIDATES, Candidates, fit_head, gain_of, measured, ranked_by
 from beamwood.lexical.head import MOST_SHARE, Head
 from beamwood.lexical.postings import native_postings, postings_sections
-from beamwood.lexical.words import K1, WEIGHTS, word_counts, word_weights
+from beamwood.lexical.words import K1, WEIGHTS, usual_k1, word_counts, word_weights
 from beamwood.storage.build import Sections
 from beamwood.storage.shape import IndexShape
 from beamwood.training.problem import Problem
@@ -34,8 +34,7 @@ MOST_ROWS, FEWEST_ROWS = 4000, 100  # that are held out
 MOST_ENTRIES = 60_000  # of features in them: long rows take long to search for
 LEAST_LOST, MOST_LOST = 0.1, 0.5  # share of labels that lose their rows, where some labels have only a text
 FEWEST_LABELS = 20
-HARDLY = 0.1  # of the mean of the measures, in percent: no difference
-ERRORS = 2.0  # one measure must gain by more than so many standard errors, the others by more than one
+ERRORS = 2.0  # standard errors that chance may make: of the measure that must gain (others: one), and of k1
 LONG_ROWS = 40  # features per row from which inverted lists take far longer than the trees do
 MEASURES = ("precision@1", "precision@5", "recall@10")
 # Where there are too few rows to fit a head on and one is asked for all the same: near what debian-search gives.
@@ -66,7 +65,7 @@ def lexical_member(
         return Member(told)
     head = USUAL if head is None else head
     counts = word_counts(problem.X, problem.Y, texts)
-    words = word_weights(counts, told.get("k1", K1[0]))
+    words = word_weights(counts, told.get("k1", usual_k1(problem.rows_per_label)))
     told["words_per_label"] = float(counts.sum(dtype=np.float64) / max(1, problem.labels))  # new labels need it
     sections, index = postings_sections(words, weights=WEIGHTS, matched_only=True, threads=threads)
     return Member(told, sections, index, head)
@@ -98,17 +97,19 @@ def _fitted(
 def _best_k1(
     trees: Any, kept: Problem, held: Problem, texts: Any, threads: int, beam: int
 ) -> tuple[float, Candidates, Head]:
-    """The k1 whose words, with the trees, rank held-out rows best; the smallest where others are hardly better."""
+    """The k1 whose words rank held-out rows best with the trees; not the usual one only where chance is no reason."""
     listed = trees.topk(held.X, min(CANDIDATES, held.labels), beam, threads)
     path, rowless = trees.info()["path"], kept.rows_of_label == 0
     best: tuple[float, Candidates, Head] | None = None
-    most = -np.inf
+    most: npt.NDArray[np.float64] = np.zeros(1)
     counts = word_counts(kept.X, kept.Y, texts)
-    for k1 in K1:
+    usual = usual_k1(kept.rows_per_label)
+    for k1 in (usual, *(other for other in K1 if other != usual)):
         found = candidates(listed, path, word_weights(counts, k1), held, rowless, threads)
         head = fit_head(found)[1]
-        good = float(measured(ranked_by(head, found), found).mean())
-        if best is None or good > most + HARDLY:
+        good = measured(ranked_by(head, found), found).mean(axis=1)  # of each row
+        rise = good - most
+        if best is None or rise.mean() > ERRORS * rise.std() / np.sqrt(len(rise)):
             best, most = (k1, found, head), good
     assert best is not None
     return best

@@ -17,10 +17,17 @@ import scipy.sparse as sp
 from beamwood.lexical.bm25 import bm25_weights
 
 # k1 says how soon more rows with the same word count less: at once where labels have few rows, late where they have
-# many. Which of these it is, held-out rows tell (docs/lexical/label-texts.md).
+# many. Held-out rows tell these apart poorly, so they are asked only whether another one is clearly better than the one
+# that is usual for so many rows per label (docs/lexical/label-texts.md).
 K1 = (0.5, 1.5, 4.0)
+ROWS_PER_K1 = 16.0
 B = 0.75
 WEIGHTS = "u8"  # how they are stored: a byte each, in steps of the word's largest
+
+
+def usual_k1(rows_per_label: float) -> float:
+    """The one of K1 that is nearest, as a ratio, to what so many rows per label suggest."""
+    return min(K1, key=lambda k1: abs(np.log(max(rows_per_label, 1e-9) / ROWS_PER_K1 / k1)))
 
 
 def word_counts(X: Any, Y: Any, texts: Any = None) -> sp.csr_array:
