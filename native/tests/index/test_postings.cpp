@@ -42,6 +42,7 @@ struct Built {
   }
   void look() {
     index.start = arrays.start, index.words = arrays.words, index.top = arrays.top, index.scale = arrays.scale;
+    index.dense = arrays.dense, index.codes = arrays.codes;
   }
 };
 
@@ -104,6 +105,33 @@ TEST(inverted_lists_are_the_same_words_for_any_number_of_threads) {
     const Built one(rows, 9, kind, 1), four(rows, 9, kind, 4);
     CHECK(one.arrays.words == four.arrays.words && one.arrays.start == four.arrays.start);
     CHECK(one.arrays.top == four.arrays.top && one.arrays.scale == four.arrays.scale);
+  }
+}
+
+TEST(vectors_add_up_codes_as_plain_loops_do) {
+  Random random;
+  for (int round = 0; round < 200; ++round) {
+    const std::uint32_t count = kTogether * random.between(1, 40), lists = random.between(0, 9);
+    std::vector<std::vector<std::uint8_t>> codes(lists, std::vector<std::uint8_t>(count));
+    std::vector<const std::uint8_t*> at;
+    std::vector<std::uint16_t> factors;
+    for (auto& list : codes) {
+      for (auto& code : list) code = static_cast<std::uint8_t>(random.below(256));
+      at.push_back(list.data());
+      factors.push_back(static_cast<std::uint16_t>(random.below(60000 / lists)));
+    }
+    std::vector<std::uint16_t> expected(count), tops(count / kTogether);
+    for (std::uint32_t i = 0; i < count; ++i)
+      for (std::uint32_t list = 0; list < lists; ++list)
+        expected[i] = static_cast<std::uint16_t>(expected[i] + codes[list][i] * std::uint32_t{factors[list]} / 256);
+    for (std::uint32_t i = 0; i < count; ++i) tops[i / kTogether] = std::max(tops[i / kTogether], expected[i]);
+    for (const Isa isa : {Isa::scalar, best_isa()}) {
+      const DenseKernels& kernels = *kDenseKernels.on(isa);
+      std::vector<std::uint16_t> sums(count), largest(count / kTogether);
+      kernels.add(at.data(), factors.data(), lists, count, sums.data());
+      kernels.tops(sums.data(), count, largest.data());
+      CHECK(sums == expected && largest == tops);
+    }
   }
 }
 
