@@ -10,7 +10,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any
 
 import typer
@@ -49,20 +49,30 @@ class Verbs(TyperGroup):
         """Runs the verb; an error becomes one line and an exit code."""
         try:
             with _warnings_as_notes():
-                return super().invoke(ctx)
+                found = super().invoke(ctx)
+                sys.stdout.flush()  # what cannot be written is an error here, not a riddle at the end
+                return found
         except _OF_TYPER:
             raise
         except KeyboardInterrupt:
             say("stopped")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # `beamwood predict … | head` has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             raise typer.Exit(PIPE_CLOSED) from None
         except Exception as error:
             if ctx.meta.get(DEBUG):
                 traceback.print_exc()
+            if isinstance(error, OSError) and error.filename is None:
+                _drop_output()
             say(f"error: {_in_a_line(error)}")
             raise typer.Exit(1) from None
+
+
+def _drop_output() -> None:
+    """What is still to be written to standard output goes nowhere: it would fail once more when the program ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _in_a_line(error: Exception) -> str:
