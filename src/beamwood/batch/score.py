@@ -15,7 +15,7 @@ from beamwood.batch.rows import Block
 from beamwood.batch.writers import Writer
 from beamwood.errors import DataError
 
-Answers = tuple[Any, Any]  # n x k labels and scores, padded with -1 and -inf
+Ranked = tuple[Any, Any]  # n x k labels and scores, padded with -1 and -inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Asked:
     min_score: float | None = None
     threshold: float | bool | None = None
 
-    def answers(self, model: Any, block: Block) -> Answers:
+    def answers(self, model: Any, block: Block) -> Ranked:
         """Labels and scores of a block; what scores less than the least is padding."""
         how: dict[str, Any] = {"k": self.k, "beam": self.beam, "threads": self.threads}
         how |= {"filter": self.filter, "threshold": self.threshold}
@@ -43,7 +43,7 @@ class Asked:
         return np.where(low, -1, labels), np.where(low, np.float32(-np.inf), scores)
 
 
-def ask_texts(model: Any, texts: list[str], *, threads: int, **how: Any) -> Answers:
+def ask_texts(model: Any, texts: list[str], *, threads: int, **how: Any) -> Ranked:
     """Labels and scores of some texts; none for a text without a known word, as in `Model.search`."""
     X = text_of(model).transform(texts, threads=threads)
     labels, scores = model.topk(X, threads=threads, **how)

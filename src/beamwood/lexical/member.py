@@ -65,7 +65,8 @@ def lexical_member(
         return Member(told)
     head = USUAL if head is None else head
     counts = word_counts(problem.X, problem.Y, texts)
-    words = word_weights(counts, told.get("k1", usual_k1(problem.rows_per_label)))
+    told.setdefault("k1", usual_k1(problem.rows_per_label))
+    words = word_weights(counts, told["k1"])
     told["words_per_label"] = float(counts.sum(dtype=np.float64) / max(1, problem.labels))  # new labels need it
     sections, index = postings_sections(words, weights=WEIGHTS, matched_only=True, threads=threads)
     return Member(told, sections, index, head)

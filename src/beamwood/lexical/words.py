@@ -9,6 +9,7 @@ twice, once in the query and once in the label; on held-out rows that does bette
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,11 @@ WEIGHTS = "u8"  # how they are stored: a byte each, in steps of the word's large
 def usual_k1(rows_per_label: float) -> float:
     """The one of K1 that is nearest, as a ratio, to what so many rows per label suggest."""
     return min(K1, key=lambda k1: abs(np.log(max(rows_per_label, 1e-9) / ROWS_PER_K1 / k1)))
+
+
+def k1_of(told: Mapping[str, Any] | None) -> float:
+    """The k1 of a model's words, by what training told of them; files from before it was always told had the first."""
+    return float((told or {}).get("k1", K1[0]))
 
 
 def word_counts(X: Any, Y: Any, texts: Any = None) -> sp.csr_array:

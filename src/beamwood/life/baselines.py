@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from beamwood.life.fit import Answers
+from beamwood.life.fit import Judged
 
 _SHOWN = 10  # labels of an answer that are counted against the cut: what queries ask for
 
@@ -31,7 +31,7 @@ def baselines_of(X: Any, Y: Any) -> dict[str, float]:
     }
 
 
-def baselines_of_answers(found: Answers, probabilities: Any, least: float) -> dict[str, float]:
+def baselines_of_answers(found: Judged, probabilities: Any, least: float) -> dict[str, float]:
     """The mean probability of first labels of rows that were held out, and labels above the cut per row."""
     there = found.labels[:, 0] >= 0
     above = (probabilities[:, :_SHOWN] >= np.float32(least)) & (found.labels[:, :_SHOWN] >= 0)

@@ -24,7 +24,7 @@ class Labelled(Known, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class Judged:
     """What a model ranks for rows: labels and scores (rows x k), which are true, and how many true ones there are."""
 
     labels: npt.NDArray[np.int64]
@@ -33,10 +33,10 @@ class Answers:
     true: int
 
 
-def answers_of(model: Labelled, rows: Any, truth: Any, threads: int, k: int = DEPTH_OF_CUT) -> Answers:
+def answers_of(model: Labelled, rows: Any, truth: Any, threads: int, k: int = DEPTH_OF_CUT) -> Judged:
     """The answers to canonical rows."""
     labels, scores = model.topk(rows, k=min(k, model.n_labels), threads=threads)
-    return Answers(labels, scores, relevant(labels, truth), int(truth.nnz))
+    return Judged(labels, scores, relevant(labels, truth), int(truth.nnz))
 
 
 def calibrated(model: Labelled, parts: ModelParts, X: Any, Y: Any, threads: int) -> tuple[ModelParts, Calibration]:
@@ -45,14 +45,14 @@ def calibrated(model: Labelled, parts: ModelParts, X: Any, Y: Any, threads: int)
     return _with_curves_of(parts, found)
 
 
-def with_answers(parts: ModelParts, found: Answers) -> ModelParts:
+def with_answers(parts: ModelParts, found: Judged) -> ModelParts:
     """The same model with curves, and with a cut for f1, fitted on answers of its like, if there are any."""
     if not np.isfinite(found.scores).any():
         return parts
     return _with_cut_of(_with_curves_of(parts, found)[0], found, "f1", "model")
 
 
-def _with_curves_of(parts: ModelParts, found: Answers) -> tuple[ModelParts, Calibration]:
+def _with_curves_of(parts: ModelParts, found: Judged) -> tuple[ModelParts, Calibration]:
     depth = calibration.DEPTH
     curves, report = calibration.fitted(found.scores[:, :depth], found.right[:, :depth])
     parts = with_curves(parts, curves)
@@ -73,7 +73,7 @@ def with_cut(
     return _with_cut_of(parts, answers_of(model, *rows_and_truth(model, X, Y, LEAST_ROWS), threads, k), for_, per)
 
 
-def _with_cut_of(parts: ModelParts, found: Answers, for_: Any, per: Any) -> ModelParts:
+def _with_cut_of(parts: ModelParts, found: Judged, for_: Any, per: Any) -> ModelParts:
     goal, per = cut.checked_goal(for_), cut.checked_per(per)
     curves = Curves.read(parts.sections)
     on = "score" if curves is None else "probability"

@@ -18,7 +18,7 @@ import numpy as np
 
 from beamwood.errors import DataError, SettingsError
 from beamwood.lexical.postings import postings_sections
-from beamwood.lexical.words import K1, WEIGHTS, word_counts, word_weights
+from beamwood.lexical.words import WEIGHTS, k1_of, word_counts, word_weights
 from beamwood.life.baselines import baselines_of_answers
 from beamwood.life.calibration import Curves
 from beamwood.life.fit import LEAST_ROWS, answers_of, with_answers
@@ -73,7 +73,7 @@ def with_probabilities(
     shape = parts.shape
     second = trees_of(smaller)
     if shape.head is not None and shape.lexical is not None:
-        words = word_weights(word_counts(smaller.X, smaller.Y, label_texts), shape.lexical.get("k1", K1[0]))
+        words = word_weights(word_counts(smaller.X, smaller.Y, label_texts), k1_of(shape.lexical))
         lists = postings_sections(words, weights=WEIGHTS, matched_only=True, threads=how.threads)
         second = with_words(second, *lists, shape.head, shape.lexical)
     found = answers_of(Model(second), problem.X[held], problem.Y[held], how.threads)

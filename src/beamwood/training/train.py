@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from beamwood._version import __version__
 from beamwood.errors import DataError, SettingsError, warn
 from beamwood.inputs.arguments import as_texts, workers
 from beamwood.inputs.label_matrix import LabelsLike
@@ -25,7 +24,6 @@ from beamwood.storage.assemble import with_baselines, with_rows_of_label, with_t
 from beamwood.storage.build import Sections
 from beamwood.storage.layers import Layer
 from beamwood.storage.parts import ModelParts
-from beamwood.storage.shape import ModelShape
 from beamwood.storage.strings import string_sections
 from beamwood.training.calibrated import checked_share, with_probabilities
 from beamwood.training.checkpoint import (
@@ -40,13 +38,13 @@ from beamwood.training.matched import matcher_for
 from beamwood.training.memory import available_bytes, estimated_bytes, refuse_if_too_big
 from beamwood.training.problem import Problem, checked_problem
 from beamwood.training.progress import Progress, Update, progress_for
-from beamwood.training.report import Report, Stopwatch, peak_bytes
+from beamwood.training.report import Stopwatch
 from beamwood.training.settings import Settings, checked_seed, settings_for
 from beamwood.training.stages import (
     keep_text,
     kept_text,
 )
-from beamwood.training.trees import How, grown_trees
+from beamwood.training.trees import How, grown_trees, report_of
 from beamwood.training.weights import Learner, Match, Skeleton, layer_weights
 
 _ROWS_AND_LABELS = ("row_weights", "label_features", "negatives_matrix")  # what train takes beside X, Y and settings
@@ -248,7 +246,7 @@ def _trained(
     if text is not None:
         parts = with_text(parts, text)
     parts = with_baselines(parts, baselines_of(problem.X, problem.Y))
-    return Model(parts, report=_report(problem, how, watch, parts.shape, needed))
+    return Model(parts, report=report_of(problem, how, watch, parts.shape, needed))
 
 
 def _trees_of(how: How, smaller: Problem) -> ModelParts:
@@ -280,32 +278,6 @@ def _hash_of_labels(problem: Problem, strings: Sections) -> str:
     """What a checkpoint knows labels, weights and negatives by, and what labels are called."""
     matrices = (problem.Y, problem.negatives, problem.label_features)
     return hash_of([hash_of_matrix(each) for each in matrices], problem.row_weights, *strings.values())
-
-
-def _report(
-    problem: Problem,
-    how: How,
-    watch: Stopwatch,
-    shape: ModelShape,
-    needed: int,
-) -> Report:
-    """How the training went."""
-    return Report(
-        version=__version__,
-        seed=how.seed,
-        threads=how.threads,
-        rows=problem.rows,
-        features=problem.features,
-        labels=problem.labels,
-        labels_without_rows=problem.labels_without_rows,
-        seconds=tuple(watch.seconds),
-        nonzeros=tuple(tree.nonzeros for tree in shape.trees),
-        estimated_bytes=needed,
-        peak_bytes=peak_bytes(),
-        settings=how.settings.to_dict(),
-        lexical=shape.lexical,
-        calibration=shape.calibration,
-    )
 
 
 def _checked_learner(learner: Learner | None) -> Learner | None:

@@ -11,13 +11,14 @@ from beamwood.storage.activations import Activation
 from beamwood.storage.assemble import Assembly
 from beamwood.storage.build import Sections
 from beamwood.storage.layers import Layer
+from beamwood.storage.shape import ModelShape
 from beamwood.training.checkpoint import Checkpoint
 from beamwood.training.label_vectors import label_vectors
 from beamwood.training.matched import matcher_for
 from beamwood.training.problem import Problem
 from beamwood.training.progress import Update
 from beamwood.training.pruned import Emptied
-from beamwood.training.report import Stopwatch
+from beamwood.training.report import Report, Stopwatch, peak_bytes
 from beamwood.training.settings import Settings
 from beamwood.training.stages import keep_layer, keep_shape, keep_tree, kept_layers, kept_shape, restored_tree
 from beamwood.training.tree import grow
@@ -40,6 +41,26 @@ class How:
     def facts(self) -> dict[str, Any]:
         """What a checkpoint must have been made with, too."""
         return {"beamwood": __version__, "settings": self.settings.to_dict(), "seed": self.seed}
+
+
+def report_of(problem: Problem, how: How, watch: Stopwatch, shape: ModelShape, needed: int) -> Report:
+    """How the training went."""
+    return Report(
+        version=__version__,
+        seed=how.seed,
+        threads=how.threads,
+        rows=problem.rows,
+        features=problem.features,
+        labels=problem.labels,
+        labels_without_rows=problem.labels_without_rows,
+        seconds=tuple(watch.seconds),
+        nonzeros=tuple(tree.nonzeros for tree in shape.trees),
+        estimated_bytes=needed,
+        peak_bytes=peak_bytes(),
+        settings=how.settings.to_dict(),
+        lexical=shape.lexical,
+        calibration=shape.calibration,
+    )
 
 
 def grown_trees(

@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from beamwood._version import __version__
 from beamwood.engine import Forests
 from beamwood.errors import DataError, SettingsError, warn
-from beamwood.lexical.bm25 import bm25_weights
-from beamwood.lexical.words import K1, B, word_counts
+from beamwood.lexical.words import k1_of, word_counts, word_weights
 from beamwood.storage.assemble import with_rows_of_label
 from beamwood.storage.build import Sections
 from beamwood.storage.layers import Layer
@@ -26,9 +24,9 @@ from beamwood.storage.parts import ModelParts
 from beamwood.training.checkpoint import Nowhere
 from beamwood.training.memory import available_bytes, estimated_bytes, refuse_if_too_big
 from beamwood.training.problem import Problem
-from beamwood.training.report import Report, Stopwatch, peak_bytes
+from beamwood.training.report import Report, Stopwatch
 from beamwood.training.settings import Settings
-from beamwood.training.trees import How, grown_trees
+from beamwood.training.trees import How, grown_trees, report_of
 from beamwood.training.weights import Skeleton
 from beamwood.update import words
 from beamwood.update.given import Labelled, labelled
@@ -70,7 +68,7 @@ def retrained(
         with watch.stage("words of labels", problem.rows):
             lists, index = words.sections_of(parts, _words(parts, problem), threads)
             sections, shape = sections | lists, replace(shape, index=index)
-    return ModelParts(shape, sections), _report(problem, how, watch, shape.trees, needed)
+    return ModelParts(shape, sections), report_of(problem, how, watch, replace(shape, lexical=None), needed)
 
 
 def _settings(parts: ModelParts) -> Settings:
@@ -129,27 +127,9 @@ def _sorted(layers: Sequence[Layer], depth: int) -> tuple[Any, Any]:
 def _words(parts: ModelParts, problem: Problem) -> Any:
     """Weights of the words of all labels; those that have no row keep the words that they have."""
     counts = word_counts(problem.X, problem.Y)
-    made = bm25_weights(counts, (parts.shape.lexical or {}).get("k1", K1[0]), B)
+    made = word_weights(counts, k1_of(parts.shape.lexical))
     old = words.weights_in(parts)
     more = sp.csr_array((problem.labels - old.shape[0], old.shape[1]), dtype=np.float32)
     without = (problem.rows_of_label == 0).astype(np.float32)
     kept = sp.csr_array(sp.diags_array(without) @ sp.vstack([old, more], format="csr"))
     return sp.csr_array(made + kept)
-
-
-def _report(problem: Problem, how: How, watch: Stopwatch, trees: Any, needed: int) -> Report:
-    return Report(
-        version=__version__,
-        seed=how.seed,
-        threads=how.threads,
-        rows=problem.rows,
-        features=problem.features,
-        labels=problem.labels,
-        labels_without_rows=problem.labels_without_rows,
-        seconds=tuple(watch.seconds),
-        nonzeros=tuple(tree.nonzeros for tree in trees),
-        estimated_bytes=needed,
-        peak_bytes=peak_bytes(),
-        settings=how.settings.to_dict(),
-        lexical=None,
-    )

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from beamwood.errors import FormatError
 from beamwood.lexical.bm25 import bm25_weights, idf_of_counts
 from beamwood.lexical.postings import native_postings, postings_sections
-from beamwood.lexical.words import K1, B, word_counts
+from beamwood.lexical.words import B, k1_of, word_counts
 from beamwood.storage.build import Sections
 from beamwood.storage.parts import ModelParts
 from beamwood.storage.shape import IndexShape
@@ -36,7 +36,7 @@ def of_new(parts: ModelParts, old: sp.csr_array, X: Any, Y: Any, texts: Any) -> 
     counts = word_counts(X, Y, texts)
     told = parts.shape.lexical or {}
     idf = idf_of_counts(old.shape[0], np.bincount(old.indices, minlength=old.shape[1]))
-    return bm25_weights(counts, told.get("k1", K1[0]), B, idf=idf, mean=float(told.get("words_per_label", 0.0)))
+    return bm25_weights(counts, k1_of(told), B, idf=idf, mean=float(told.get("words_per_label", 0.0)))
 
 
 def sections_of(parts: ModelParts, rows: Any, threads: int) -> tuple[Sections, IndexShape]:
