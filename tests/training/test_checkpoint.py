@@ -96,6 +96,28 @@ def test_a_training_of_texts_stopped_before_every_stage_in_turn(monkeypatch: pyt
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("more", [{"calibrate": 0.4}, {"lexical": True, "calibrate": 0.4, "trees": 1}])
+def test_trainings_inside_a_training_go_on_too(monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]) -> None:
+    texts = [f"word{i % 37} word{i % 41} common" for i in range(2400)]
+    labels = [[f"l{i % 37}", f"m{i % 41}"] for i in range(2400)]
+
+    def train(**kept: Any) -> bw.Model:
+        return bw.train_text(texts, labels, **{**HOW, "branching": 8, **more}, **kept)
+
+    whole = saved(train())
+    runs = 0
+    while runs < 80 and stopped_before(1, monkeypatch, lambda: train(checkpoint="kept")):
+        runs += 1  # each keeps one stage more: what an inner training finished is not worked out again
+    assert saved(train(checkpoint="kept")) == whole
+    inner = {name.split("-")[0] for name in os.listdir("kept") if name.count("-") > 1}
+    assert inner == ({"second", "words"} if "lexical" in more else {"second"})
+    assert not list(Path("kept").glob("*layer*"))
+    other = bw.train_text(texts, labels, **{**HOW, "branching": 8, **more, "calibrate": 0.3}, checkpoint="kept")
+    assert saved(other) == saved(bw.train_text(texts, labels, **{**HOW, "branching": 8, **more, "calibrate": 0.3}))
+    checkpoints.remove("kept")
+    assert not Path("kept").exists()
+
+
 def test_warnings_come_also_from_trees_that_were_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y = problem()
     how = {**HOW, "prune": 100.0}

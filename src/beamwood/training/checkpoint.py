@@ -8,6 +8,8 @@ the model of a training that was killed and went on is the same file as that of 
     shape-T.stage     the shape of tree T
     layer-T-D.stage   the weights of layer D of tree T, until the tree is complete
     tree-T.stage      the arrays of tree T as a model has them
+    NAME-H-….stage    the same of a smaller training inside this one, whose data has the XXH3 H: `words` finds out what
+                      words of labels are worth, `second` ranks the rows that probabilities are learnt on
 
 A stage is a file in the format of a model (storage/store.py), written beside its name and renamed; its checksums are
 compared when it is read. One that is damaged counts as not there.
@@ -36,7 +38,8 @@ Array = npt.NDArray[Any]
 Stage = tuple[dict[str, Array], Any]  # arrays by name, and a note that JSON can hold
 
 _RECORD, _LOCK = "checkpoint.json", "lock"
-_OURS = re.compile(r"checkpoint\.json|lock|(text|shape-\d+|layer-\d+-\d+|tree-\d+|extra-[\w-]+)\.stage|\..*\.draft")
+_STAGE = r"((words|second)-[0-9a-f]{16}-)?(text|shape-\d+|layer-\d+-\d+|tree-\d+)\.stage"
+_OURS = re.compile(rf"checkpoint\.json|lock|{_STAGE}|\..*\.draft")
 
 
 class Checkpoint(Protocol):
@@ -70,6 +73,29 @@ class Nowhere:
 
     def drop(self, stage: str) -> None:
         """Nothing is there."""
+
+
+class Inner:
+    """The stages of a smaller training inside another: in the same place, named after the training and its data."""
+
+    def __init__(self, outer: Checkpoint, name: str, data: str) -> None:
+        """data: the XXH3 of all that the result depends on and the outer training's facts do not tell."""
+        self._outer, self._name = outer, f"{name}-{data}"
+
+    def same(self, **facts: Any) -> None:
+        """Other data has another name."""
+
+    def get(self, stage: str) -> Stage | None:
+        """A stage that an earlier run finished, or None."""
+        return self._outer.get(f"{self._name}-{stage}")
+
+    def put(self, stage: str, arrays: Mapping[str, Array], note: Any = None) -> None:
+        """Keeps a stage."""
+        self._outer.put(f"{self._name}-{stage}", arrays, note)
+
+    def drop(self, stage: str) -> None:
+        """Forgets a stage that others stand in for."""
+        self._outer.drop(f"{self._name}-{stage}")
 
 
 class Folder:

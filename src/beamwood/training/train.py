@@ -28,6 +28,7 @@ from beamwood.storage.strings import string_sections
 from beamwood.training.calibrated import checked_share, with_probabilities
 from beamwood.training.checkpoint import (
     Checkpoint,
+    Inner,
     Nowhere,
     checkpoint_in,
     hash_of,
@@ -236,12 +237,12 @@ def _trained(
     parts = with_rows_of_label(
         grown_trees(scaled, how, watch, scaled is not problem, strings, checkpoint).parts(), problem.rows_of_label
     )
-    member = _words(scaled, how, watch, label_texts)
+    member = _words(scaled, how, watch, label_texts, checkpoint)
     if member is not None:
         parts = with_words(parts, member.sections, member.index, member.head, member.told)
     if how.calibrate:
         with watch.stage("probabilities", how.calibrate):
-            trees_of = partial(_trees_of, replace(how, settings=replace(settings, lexical=False)))
+            trees_of = partial(_trees_of, replace(how, settings=replace(settings, lexical=False)), checkpoint, "second")
             parts = with_probabilities(parts, scaled, label_texts, trees_of, how)
     if text is not None:
         parts = with_text(parts, text)
@@ -249,12 +250,13 @@ def _trained(
     return Model(parts, report=report_of(problem, how, watch, parts.shape, needed))
 
 
-def _trees_of(how: How, smaller: Problem) -> ModelParts:
-    """The trees of a smaller problem, whose rows are as trees see them; nothing is shown or kept."""
-    return grown_trees(smaller, how, Stopwatch(progress_for(False)), False, {}, Nowhere()).parts()
+def _trees_of(how: How, checkpoint: Checkpoint, name: str, smaller: Problem) -> ModelParts:
+    """The trees of a smaller problem, whose rows are as trees see them; nothing is shown."""
+    kept = checkpoint if isinstance(checkpoint, Nowhere) else Inner(checkpoint, name, _hash_of_rows(smaller))
+    return grown_trees(smaller, how, Stopwatch(progress_for(False)), False, {}, kept).parts()
 
 
-def _words(problem: Problem, how: How, watch: Stopwatch, label_texts: Any) -> Member | None:
+def _words(problem: Problem, how: How, watch: Stopwatch, label_texts: Any, checkpoint: Checkpoint) -> Member | None:
     """The lexical member, if not ruled out; the trees that its head is fitted with are made like the model's."""
     settings = how.settings
     if settings.lexical is False:
@@ -268,7 +270,7 @@ def _words(problem: Problem, how: How, watch: Stopwatch, label_texts: Any) -> Me
     )
 
     def trees_of(smaller: Problem) -> Model:
-        return Model(_trees_of(replace(how, settings=small), smaller))
+        return Model(_trees_of(replace(how, settings=small), checkpoint, "words", smaller))
 
     with watch.stage("words of labels", problem.rows):
         return lexical_member(problem, settings.lexical, label_texts, trees_of, how.seed, how.threads)
@@ -278,6 +280,11 @@ def _hash_of_labels(problem: Problem, strings: Sections) -> str:
     """What a checkpoint knows labels, weights and negatives by, and what labels are called."""
     matrices = (problem.Y, problem.negatives, problem.label_features)
     return hash_of([hash_of_matrix(each) for each in matrices], problem.row_weights, *strings.values())
+
+
+def _hash_of_rows(smaller: Problem) -> str:
+    """What a checkpoint knows a smaller problem by."""
+    return hash_of([hash_of_matrix(smaller.X), _hash_of_labels(smaller, {})])
 
 
 def _checked_learner(learner: Learner | None) -> Learner | None:
