@@ -15,6 +15,7 @@ import numpy.typing as npt
 from beamwood.engine import Engine, Forests, Searcher, isas_here
 from beamwood.errors import DataError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach, unit_row
+from beamwood.hub.fetch import local_path
 from beamwood.inputs.arguments import checked_text, cores, positive, whole_below, workers
 from beamwood.inputs.label_matrix import LabelsLike, label_matrix
 from beamwood.inputs.matrices import MatrixLike, as_csr
@@ -95,6 +96,28 @@ class Model(Changing):
         Every engine of a model writes the same file: its arrays are mapped and used in place when it is loaded.
         """
         store.write_file(path, *self._parts.contents())
+
+    def push_to_hub(
+        self,
+        repo: str,
+        *,
+        data: str | None = None,
+        measures: Any = None,
+        license: str | None = None,
+        language: str | Sequence[str] | None = None,
+        card: str | None = None,
+        **how: Any,
+    ) -> str:
+        """Writes the model and its card to a repository (org/name) on a hub; the address that `load` takes is returned.
+
+        data, measures, license, language: what the card says beside what the model knows (see `beamwood.hub.card`).
+        card: a text of your own in its place. how: file ("model.bw"), revision (a branch), private, token, message.
+        The repository is made where it is not there. Needs the extra `hub`; log in with `hf auth login` or `HF_TOKEN`.
+        """
+        from beamwood.hub.repository import pushed_with_card
+
+        says = {"data": data, "measures": measures, "license": license, "language": language}
+        return pushed_with_card(self, repo, card, says, **how)
 
     def compress(
         self,
@@ -309,11 +332,13 @@ class Model(Changing):
 def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False, *, tokenizer: Any = None) -> Model:
     """A model from its file, ready at once: the file is mapped and read where queries lead.
 
+    path: a file, or an address, which is fetched into a cache first: hf://org/name (needs the extra `hub`) or
+    https://…#sha256=… (see `beamwood.hub.fetch`).
     memory: "map" shares the file's pages with other processes; "read" copies it; "huge" copies it into huge pages.
     verify: read everything once and compare checksums.
     tokenizer: the function that finds words, of a model that was trained with one of your own.
     """
-    parts = load_parts(path, memory, verify)
+    parts = load_parts(local_path(path), memory, verify)
     return Model(parts if tokenizer is None else parts.with_tokenizer(tokenizer))
 
 

@@ -50,6 +50,7 @@ NOTHING_TO_DAMAGE = {
     "Model.info",
     "Model.native_parts",
     "Model.plot_tree",
+    "Model.push_to_hub",  # tests/ecosystem/test_hub.py
     "Model.with_unit_rows",
     "XMRClassifier.get_metadata_routing",
     "XMRClassifier.get_params",

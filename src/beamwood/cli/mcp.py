@@ -7,6 +7,7 @@ import sys
 from beamwood.batch.score import text_of
 from beamwood.cli.support import options as o
 from beamwood.cli.support.output import say
+from beamwood.hub.address import file_name
 
 
 def mcp(model_file: o.ModelFile, debug: o.Debug = False) -> None:
@@ -20,11 +21,11 @@ def mcp(model_file: o.ModelFile, debug: o.Debug = False) -> None:
     from beamwood.mcp.protocol import Session
     from beamwood.mcp.tools import tools_of
 
-    model = bw.load(model_file)
+    model, called = bw.load(model_file), file_name(model_file)
     text_of(model)
     session = Session(
-        tools_of(model, model_file.name),
+        tools_of(model, called),
         "Finds labels (tags, products, subjects) for a text. Call search first; explain says why a label was found.",
     )
-    say(f"{model_file.name}: {model.n_labels:,} labels; waiting for a client on standard input")
+    say(f"{called}: {model.n_labels:,} labels; waiting for a client on standard input")
     session.serve(sys.stdin.buffer, sys.stdout.buffer)

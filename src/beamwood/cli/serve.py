@@ -16,6 +16,8 @@ import typer
 from beamwood.cli.support import options as o
 from beamwood.cli.support.output import show
 from beamwood.errors import SettingsError
+from beamwood.hub.address import file_name
+from beamwood.hub.fetch import local_path
 from beamwood.server.options import MODELS, ServeOptions, name_and_file
 
 _NEEDED = ("uvicorn", "uvloop", "httptools", "orjson")
@@ -24,7 +26,12 @@ _FIELDS = [made for made in dataclasses.fields(ServeOptions) if made.metadata]  
 
 def serve(
     model_file: Annotated[
-        Path | None, typer.Argument(metavar="[MODEL]", help="A model file; its name is the file's.", show_default=False)
+        Path | None,
+        typer.Argument(
+            metavar="[MODEL]",
+            help="A model file or its address (hf://…, https://…); its name is the file's.",
+            show_default=False,
+        ),
     ] = None,
     name: Annotated[
         list[str] | None,
@@ -86,7 +93,7 @@ def _models(model_file: Path | None, named: list[str]) -> dict[str, Path]:
         models[name] = path
     if not models:
         raise SettingsError("no model was given; expected at least one. Name a file: beamwood serve model.bw")
-    return models
+    return {name: Path(local_path(path)) for name, path in models.items()}
 
 
 def _workers(count: int) -> str:
@@ -96,7 +103,9 @@ def _workers(count: int) -> str:
 def _name_of(path: Path) -> str:
     """A file's name without its ending, as far as it can stand in an address."""
     return (
-        "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in path.stem).lstrip("._-")[:64]
+        "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in Path(file_name(path)).stem).lstrip(
+            "._-"
+        )[:64]
         or "model"
     )
 

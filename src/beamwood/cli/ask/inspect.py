@@ -14,6 +14,7 @@ from beamwood.cli.support import options as o
 from beamwood.cli.support.given import Given
 from beamwood.cli.support.output import bytes_in_words, show, show_json
 from beamwood.errors import one_line
+from beamwood.hub.fetch import local_path
 from beamwood.lexical.label_texts import in_words
 from beamwood.life.calibration import Calibration
 from beamwood.life.cut import Cut
@@ -45,8 +46,9 @@ def inspect(
     """
     import beamwood as bw
 
-    model = bw.load(model_file, verify=verify)
-    found = {"file": str(model_file), "file_bytes": Path(model_file).stat().st_size, **model.info()}
+    path = local_path(model_file)
+    model = bw.load(path, verify=verify)
+    found = {"file": str(path), "file_bytes": Path(path).stat().st_size, **model.info()}
     found["text"] = None if model.text is None else model.text.settings()
     if weights and found["trees"]:
         found["weights"] = histogram(model)

@@ -26,7 +26,13 @@ def flag(*names: str, **how: Any) -> Any:
 
 _DATA_PANEL = "How the data is read"
 
-ModelFile = Annotated[Path, typer.Argument(help="A model file, as `beamwood train` writes it.", metavar="MODEL")]
+ModelFile = Annotated[
+    Path,
+    typer.Argument(
+        help="A model file, as `beamwood train` writes it; or its address: hf://org/name, https://…#sha256=….",
+        metavar="MODEL",
+    ),
+]
 Data = Annotated[
     str | None,
     typer.Argument(
