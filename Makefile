@@ -9,6 +9,7 @@ LAWS ?= 10000
 FUZZ ?= 100000
 FOLDERS ?= 10000
 KILLS ?= 100
+ARM_MODELS ?= 1000
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
@@ -32,7 +33,7 @@ native_build = $(call configure,$(1),-DBEAMWOOD_DEV=ON $(2)) && $(WITH_TOOLS) cm
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-page test-rivals test-serve test-resume test-ecosystem test-ray bench laws fuzz fuzz-foreign sanitize \
-  sanitize-short coverage-native lint format tidy types native docs wheels pins release clean
+  sanitize-short test-arm promises coverage-native lint format tidy types native docs wheels pins release clean
 .DELETE_ON_ERROR:
 
 help:
@@ -50,6 +51,8 @@ help:
 	@echo "make test-rivals   install PECOS, napkinXC, omikuji, LibMultiLabel, Annif; compare answers both ways"
 	@echo "make sanitize   native tests and fuzzing under ASan + UBSan, native tests under TSan"
 	@echo "make sanitize-short  a part of it in minutes, for every commit"
+	@echo "make test-arm   native tests and ARM_MODELS=$(ARM_MODELS) models on emulated 64-bit ARM: the same bits"
+	@echo "make promises   an hour of campaigns against what we promise, into docs/promises.md; PROMISES=long, ONLY='2 3'"
 	@echo "make coverage-native  lines of native code that the native tests run, with a floor"
 	@echo "make lint       ruff and clang-format, as in make test"
 	@echo "make format     rewrite the sources as make lint wants them"
@@ -177,6 +180,22 @@ test-rivals: $(VENV)/.package $(VENV)/.developer
 fuzz-foreign: $(VENV)/.package $(VENV)/.developer
 	$(call say,$(FOLDERS) damaged copies of each foreign format)
 	@BEAMWOOD_FUZZ_FOLDERS=$(FOLDERS) $(BIN)/python -m pytest -s tests/attacks/test_foreign_folders.py
+
+# Debian: apt-get install g++-aarch64-linux-gnu qemu-user. The test that forks fails inside the emulator.
+ARM := qemu-aarch64 -L /usr/aarch64-linux-gnu
+test-arm: native
+	$(call say,64-bit ARM by emulation: native tests$(comma) then the answers of $(ARM_MODELS) models beside this machine's)
+	@command -v qemu-aarch64 aarch64-linux-gnu-g++ >/dev/null || \
+	  { echo "Install g++-aarch64-linux-gnu and qemu-user first."; exit 1; }
+	@$(call native_build,native-arm,-DCMAKE_TOOLCHAIN_FILE=tools/arm.cmake)
+	@BEAMWOOD_NO_FORK=1 $(ARM) build/native-arm/native/tests/beamwood_tests
+	@here=$$(build/native-tests/native/fuzz/beamwood_law_models $(ARM_MODELS)) && \
+	  there=$$($(ARM) build/native-arm/native/fuzz/beamwood_law_models $(ARM_MODELS)) && \
+	  echo "here $$here, ARM $$there" && [ "$$here" = "$$there" ]
+
+promises: $(VENV)/.package $(VENV)/.developer
+	$(call say,what we promise$(comma) broken on purpose: docs/promises.md)
+	@$(BIN)/python tests/promises/run.py $(if $(filter long,$(PROMISES)),--long) --page docs/promises.md $(ONLY)
 
 # Which lines of the core the native tests run, by gcov: CXX must be a gcc. The floor is in pyproject.toml.
 coverage-native: $(VENV)/.developer

@@ -71,3 +71,4 @@ void bind_text(nb::module_& m);
 void bind_strings(nb::module_& m);
 void bind_clustering(nb::module_& m);
 void bind_readers(nb::module_& m);
+void bind_mapping(nb::module_& m);

@@ -151,7 +151,7 @@ nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& feature
                                   found ? found->data() : nullptr);
     const Work work = scratch->search.work;
     if (with_stats) std::get<4>(stats) = choices_of(scratch->search);
-    if (!sound) fault = kDamaged;
+    if (!sound || !self.intact()) fault = kDamaged;
     const auto spent = std::chrono::steady_clock::now() - begin;
     std::get<0>(stats) = static_cast<std::uint64_t>(std::chrono::nanoseconds(spent).count());
     std::get<1>(stats) = work.blocks;
@@ -189,8 +189,10 @@ void bind_forest(nb::module_& m) {
             if (postings.index.features != self.forest.features || postings.index.labels != self.forest.labels)
               throw nb::value_error("the inverted lists do not fit the model");
             self.forest.postings = postings.index;
+            self.watch(postings.index.words.data());
           },
           nb::arg("postings"), nb::keep_alive<1, 2>())
+      .def("intact", &PyForest::intact, "Whether the files that its arrays are mapped from are still there.")
       .def("set_columns", &set_columns, nb::arg("start"), nb::arg("feature"), nb::arg("weight"), nb::arg("index"))
       .def("topk", &topk, nb::arg("offsets"), nb::arg("features"), nb::arg("values"), nb::arg("labels"),
            nb::arg("scores"), nb::arg("beam"), nb::arg("threads"), nb::arg("engine"), nb::arg("exact"),
@@ -210,7 +212,11 @@ void bind_choices(nb::module_& m) {
       .value("chunk", Layout::chunk)
       .value("column", Layout::column)
       .value("cascade", Layout::cascade);
-  nb::enum_<Isa>(m, "Isa").value("scalar", Isa::scalar).value("avx2", Isa::avx2).value("avx512", Isa::avx512);
+  nb::enum_<Isa>(m, "Isa")
+      .value("scalar", Isa::scalar)
+      .value("avx2", Isa::avx2)
+      .value("avx512", Isa::avx512)
+      .value("neon", Isa::neon);
   nb::enum_<WeightKind>(m, "WeightKind", "As they are, as halves, as bytes with a scale for each chunk.")
       .value("f32", WeightKind::f32)
       .value("f16", WeightKind::f16)

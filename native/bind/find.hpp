@@ -112,6 +112,7 @@ inline Found find(PyForest& self, const beamwood::Vectorizer& vectorizer, std::s
   found.sound = vectorizer.transform_one(text, scratch.text, scratch.ids, scratch.values) &&
                 (scratch.ids.empty() || scratch.ids.back() < self.forest.features);
   vectorizer.count(scratch.text);
+  if (!self.intact()) found.sound = false; // words that a vanished file no longer knows are not unknown words
   if (!found.sound || scratch.ids.empty()) return found;
   if (self.forest.unit_rows)
     beamwood::to_unit_length(scratch.values.data(), scratch.values.size(), scratch.values.data());
@@ -127,6 +128,7 @@ inline Found find(PyForest& self, const beamwood::Vectorizer& vectorizer, std::s
                                    asked.filter, false, scratch.found.data());
   found.nanoseconds =
       static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  found.sound = found.sound && self.intact();
   found.count = found.sound ? asked.options.k : 0;
   return found;
 }

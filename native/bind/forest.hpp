@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "beamwood/engine/search.hpp"
+#include "beamwood/mapped.hpp"
 #include "beamwood/text/vectorize.hpp"
 
 // Calls never share scratch memory: each takes a search from here and gives it back. What is kept grows to the
@@ -67,9 +68,20 @@ struct PyForest {
   beamwood::Forest forest;
   std::vector<std::shared_ptr<void>> owners; // keeps the arrays that the spans look at
   Shelf<CallScratch> shelf;
+  std::vector<beamwood::MappedRange*> files; // that the arrays are mapped from: one, as a rule
+
+  // Whether an answer that was just found may be given: the files were there all the time.
+  bool intact() const noexcept {
+    return std::ranges::all_of(files, [](auto* file) { return file->intact(); });
+  }
+  void watch(const void* array) {
+    beamwood::MappedRange* const file = beamwood::range_of(array);
+    if (file && std::ranges::find(files, file) == files.end()) files.push_back(file);
+  }
 
   template <class... Arrays> void keep(const Arrays&... arrays) {
     (owners.push_back(std::make_shared<Arrays>(arrays)), ...);
+    (watch(arrays.data()), ...);
   }
 };
 

@@ -18,6 +18,7 @@ NB_MODULE(_core, m) {
                                   "tables. Get a fresh copy of its file.");
     }
   });
+  bind_mapping(m);
   bind_filter(m);
   bind_postings(m);
   bind_engine(m);

@@ -38,9 +38,9 @@ nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view 
     const nb::gil_scoped_release released;
     found = find(self, vectorizer, text, {asked_of(engine, k, beam), filter}, *scratch);
   }
-  return nb::make_tuple(
-      found.sound ? 0 : kDamaged, scratch->ids.size(), found.nanoseconds,
-      hits_of(scratch->labels.data(), scratch->scores.data(), listed_by(*scratch), found.count, captions));
+  const nb::list hits =
+      hits_of(scratch->labels.data(), scratch->scores.data(), listed_by(*scratch), found.count, captions);
+  return nb::make_tuple(found.sound && self.intact() ? 0 : kDamaged, scratch->ids.size(), found.nanoseconds, hits);
 }
 
 // The same with the hits that score at least `least` as fields of JSON, in bytes: what a server sends on.
@@ -57,7 +57,8 @@ nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_
     put_hits(scratch->labels.data(), scratch->scores.data(), listed_by(*scratch), found.count, captions, least,
              scratch->ids.size(), out);
   }
-  return nb::make_tuple(found.sound ? 0 : kDamaged, nb::bytes(out.data(), out.size()), found.nanoseconds);
+  return nb::make_tuple(found.sound && self.intact() ? 0 : kDamaged, nb::bytes(out.data(), out.size()),
+                        found.nanoseconds);
 }
 
 } // namespace

@@ -251,7 +251,7 @@ inline Answers search(const Forest& forest, std::span<const Query> queries, cons
 
 inline std::vector<Isa> isas_here() {
   std::vector<Isa> found;
-  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512})
+  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::neon})
     if (kernels_for(isa)) found.push_back(isa);
   return found;
 }

@@ -110,4 +110,20 @@ TEST(the_float_mode_is_set_and_put_back) {
   CHECK((_mm_getcsr() & 0x8040u) == 0x8040u);
   _mm_setcsr(before);
 }
+#elif defined(__aarch64__)
+TEST(the_float_mode_is_set_and_put_back) {
+  std::uint64_t before = 0, after = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(before));
+  const std::uint64_t flush = before | 1u << 24;
+  asm volatile("msr fpcr, %0" : : "r"(flush));
+  {
+    const FloatMode mode;
+    volatile float tiny = 1e-38f;
+    tiny = tiny * 0.1f;
+    CHECK(tiny != 0.0f);
+  }
+  asm volatile("mrs %0, fpcr" : "=r"(after));
+  CHECK(after == flush);
+  asm volatile("msr fpcr, %0" : : "r"(before));
+}
 #endif

@@ -18,9 +18,11 @@ from beamwood.inputs.arguments import cores
 from beamwood.inputs.matrices import as_csr
 from beamwood.lexical.postings import native_postings
 from beamwood.storage.build import chunks_of, columns_of, hash_index, layer_name, layers_of
+from beamwood.storage.draft import CUT
 from beamwood.storage.layers import Layer
 from beamwood.storage.parts import ModelParts
 from beamwood.storage.shape import ModelShape
+from beamwood.storage.store import reading
 
 Array = npt.NDArray[Any]
 Found = npt.NDArray[np.uint8]
@@ -160,10 +162,7 @@ class Searcher:
         if result == 0 or type(result) is tuple:
             return labels, scores, result
         if result == _DAMAGED:
-            raise FormatError(
-                "The model is damaged: an offset in its weights leads outside. Get a fresh copy of its file; "
-                "load(…, verify=True) checks it."
-            )
+            raise self._damaged("an offset in its weights leads outside")
         # Raises with the place and the reason, unless rows were only unsorted or arrays only odd.
         canonical = as_csr(X, self.features, "X")
         return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks, filter, True, found)
@@ -174,10 +173,7 @@ class Searcher:
         trees, words = (np.empty(labels.shape if apart else (0, 0), np.float32) for _ in range(2))
         given = (X.indptr, X.indices, X.data, leaves, labels, scores, trees, words)
         if _core.score(self.forest, *given, threads, self._isa):
-            raise FormatError(
-                "The model is damaged: an offset in its weights leads outside. Get a fresh copy of its file; "
-                "load(…, verify=True) checks it."
-            )
+            raise self._damaged("an offset in its weights leads outside")
         return scores, trees, words
 
     def search(self, text: str, vectorizer: Any, captions: Any, k: int, beam: int, filter: Any = None) -> Any:
@@ -200,8 +196,16 @@ class Searcher:
         except IndexError:
             found = (_DAMAGED,)
         if found[0]:
-            raise FormatError("The model is damaged: its vocabulary, weights or names lead outside. Get a fresh copy.")
+            raise self._damaged("its vocabulary, weights or names lead outside")
         return found
+
+    def _damaged(self, how: str) -> FormatError:
+        """What is to be said of a search that could not be finished."""
+        if not self.forest.intact():
+            return FormatError(CUT)
+        return FormatError(
+            f"The model is damaged: {how}. Get a fresh copy of its file; load(…, verify=True) checks it."
+        )
 
     def stats(self, raw: Any) -> Stats:
         """The statistics of a call, in words."""
@@ -276,14 +280,17 @@ class Forests:
         hashed = engine.matcher == "hash"
         forest = self._others.get((layout, hashed))
         if forest is None:
-            forest = self._others[layout, hashed] = other_forest(layout, self._parts, self.cascade, hashed, cores())
-            self._add_words(forest)
+            with reading(self._parts.sections):
+                forest = other_forest(layout, self._parts, self.cascade, hashed, cores())
+                self._add_words(forest)
+            self._others[layout, hashed] = forest
         return Searcher(engine, layout, forest, self._parts.shape.features)
 
     def layers(self, tree: int) -> list[Layer]:
         """The layers that a tree was built from, bit for bit."""
         shape = self._parts.shape
-        return layers_of(self.cascade, self._parts.sections, tree, shape.trees[tree], shape.features, cores())
+        with reading(self._parts.sections):
+            return layers_of(self.cascade, self._parts.sections, tree, shape.trees[tree], shape.features, cores())
 
 
 def layer_arrays(parts: ModelParts, tree: int, layer: int, fields: tuple[tuple[str, str], ...]) -> list[Array]:

@@ -139,7 +139,8 @@ class Model(Changing):
                 f"measure is a {type(measure).__name__}; expected a pair of matrices. Give queries and their true "
                 "labels: measure=(X, Y)."
             )
-        parts, lost = compressed(self._parts, weights, top, threshold)
+        with store.reading(self._parts.sections):
+            parts, lost = compressed(self._parts, weights, top, threshold)
         small = Model(parts, self._engine, lost)
         if measure is None:
             return small
@@ -156,7 +157,8 @@ class Model(Changing):
     ) -> Model:
         """The same model behind another engine; what is not given stays as it is. Every engine gives the same bits.
 
-        matcher: march, binary, hash, dense; layout: cascade, chunk, column; isa: scalar, avx2, avx512; each also auto.
+        matcher: march, binary, hash, dense; layout: cascade, chunk, column; isa: scalar, avx2, avx512, neon;
+        each also auto.
         auto is the cascade layout, which needs no matcher and uses the model as it is. Chunks and columns are built
         beside it, and a matcher without a layout means chunks. bound=False opens every node of the beam, also those
         that can contribute nothing, for comparison.
@@ -201,7 +203,8 @@ class Model(Changing):
                     "beam, or beam=None for the score of one that drops nothing."
                 )
         named = (number, self.key(number), self.name(number))
-        return self._explainer.explanation(named, row, trees, words, listed)
+        with store.reading(self._parts.sections):
+            return self._explainer.explanation(named, row, trees, words, listed)
 
     def _is_listed(self, row: Any, label: int, beam: int) -> bool:
         """Whether the trees list a label among their candidates; without words every label that they reach is one."""

@@ -24,6 +24,7 @@ from beamwood.life.cut import Cut, Thresholds
 from beamwood.show.answers import model_html
 from beamwood.storage.label_strings import LabelStrings, given_labels
 from beamwood.storage.parts import ModelParts
+from beamwood.storage.store import reading
 
 Labels = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
@@ -330,7 +331,8 @@ class Ranker:
         out keys that no label has and lists them in the filter's `missing`. Build a filter once and use it often.
         """
         find, labels = self._strings.find_many, self._parts.shape.labels
-        return make_filter(self._forests.cascade, self._leaves, labels, find, allow, deny, missing)
+        with reading(self._parts.sections):
+            return make_filter(self._forests.cascade, self._leaves, labels, find, allow, deny, missing)
 
     def _native_filter(self, filter: Filter) -> Any:
         """The native side of a filter of this model, under whichever engine."""

@@ -81,7 +81,7 @@ int score(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, con
                                       apart ? words.data() + at : nullptr))
       sound = false;
   });
-  return sound ? 0 : kDamaged;
+  return sound && self.intact() ? 0 : kDamaged;
 }
 
 } // namespace

@@ -218,7 +218,7 @@ private:
     } catch (const beamwood::Damaged&) {
       return false;
     }
-    return true;
+    return model.forest->intact(); // names come of the same file
   }
 
   struct Headers {

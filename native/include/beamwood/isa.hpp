@@ -6,7 +6,6 @@
 // The law: which table runs never changes a bit of a result.
 #pragma once
 #include <cstdint>
-#include <initializer_list>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -14,7 +13,9 @@
 
 namespace beamwood {
 
-enum class Isa : std::uint8_t { scalar, avx2, avx512 };
+enum class Isa : std::uint8_t { scalar, avx2, avx512, neon };
+
+inline constexpr Isa kVectorIsas[] = {Isa::avx512, Isa::avx2, Isa::neon}; // the best of a machine first
 
 #if defined(__x86_64__)
 // Clang 16 knows no "f16c" for __builtin_cpu_supports.
@@ -32,13 +33,15 @@ inline bool supported(Isa isa) noexcept {
   if (isa == Isa::avx512)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+#elif defined(__aarch64__)
+  if (isa == Isa::neon) return true; // a part of the architecture
 #endif
   return false;
 }
 
 inline Isa best_isa() noexcept {
   static const Isa best = [] {
-    for (const Isa isa : {Isa::avx512, Isa::avx2})
+    for (const Isa isa : kVectorIsas)
       if (supported(isa)) return isa;
     return Isa::scalar;
   }();
@@ -50,11 +53,13 @@ template <class Kernels> struct KernelTables {
   const Kernels* scalar;
   const Kernels* avx2 = nullptr;
   const Kernels* avx512 = nullptr;
+  const Kernels* neon = nullptr;
 
   // The kernels for `isa`, or of the next smaller set where it has none of its own. Null: the machine lacks `isa`.
   const Kernels* on(Isa isa) const noexcept {
     if (!supported(isa)) return nullptr;
     if (isa == Isa::avx512 && avx512) return avx512;
+    if (isa == Isa::neon && neon) return neon;
     return isa != Isa::scalar && avx2 ? avx2 : scalar;
   }
 };

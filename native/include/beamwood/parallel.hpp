@@ -40,6 +40,15 @@ public:
 
 private:
   unsigned saved_;
+#elif defined(__aarch64__)
+  FloatMode() noexcept {
+    asm volatile("mrs %0, fpcr" : "=r"(saved_));
+    asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{0}));
+  }
+  ~FloatMode() { asm volatile("msr fpcr, %0" : : "r"(saved_)); }
+
+private:
+  std::uint64_t saved_;
 #else
   FloatMode() noexcept {}
 #endif

@@ -120,3 +120,27 @@ TEST(every_kernel_activates_like_the_scalar_function) {
     }
   }
 }
+
+TEST(whoever_lies_below_the_lowest_z_does_not_reach_the_bar) {
+  Random random;
+  for (const Activation& a : kAll) {
+    if (a.kind == ActivationKind::identity) continue;
+    for (int i = 0; i < 20000; ++i) {
+      const bool leaf = random.chance(0.5);
+      const bool probable = a.path == Path::product || (leaf && a.path == Path::log_exp);
+      const float parent = a.path == Path::product ? std::abs(random.number()) / 2 : -std::abs(random.number()) * 5;
+      const float worst = random.chance(0.2) ? 1000.0f : 10.0f;
+      const float z = random.number() * worst / 2;
+      const float own = combine(a.path, parent, activate(a, z));
+      const float bar = leaf ? leaf_score(a.path, own) : own; // the score of a sibling that reaches it exactly
+      if (probable && !(bar > 0.0f)) continue;
+      CHECK(lowest_z(a, parent, bar, leaf) <= static_cast<double>(z));
+    }
+  }
+}
+
+TEST(the_bound_of_a_sigmoid_is_close) {
+  const Activation sigmoid{ActivationKind::sigmoid, 1, Path::product};
+  for (float z = -20.0f; z < 0.0f; z += 0.01f)
+    CHECK(lowest_z(sigmoid, 1.0f, sigmoid_of(z), false) > static_cast<double>(z) - 0.05 - 0.005 * std::abs(z));
+}

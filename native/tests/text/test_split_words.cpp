@@ -44,6 +44,7 @@ TEST(signs_belong_to_words) {
   CHECK(words_of("C++ c# .NET (.net)", rules) == "[c++][c#][.net][.net]");
   CHECK(words_of("ab+cd ab++cd ab#cd ab+++ ab## x.net ..net .", rules) == "[ab][cd][ab][cd][ab][cd][ab][ab][net][net]");
   CHECK(words_of("g++\xC3\xA4z", rules) == "[\xC3\xA4z]");
+  CHECK(words_of("ab\xC4\x85.net", rules) == "[ab\xC4\x85][net]"); // 0x85 is a part of a letter, not a space
 }
 
 TEST(scripts_without_spaces_become_pairs) {

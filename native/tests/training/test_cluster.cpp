@@ -76,7 +76,7 @@ TEST(the_product_with_a_table_has_the_same_bits_for_every_isa) {
       std::vector<float> expected(width, 0.0f);
       for (std::size_t c = 0; c < width; ++c)
         for (const auto& [f, v] : rows.line(r)) expected[c] += v * table[static_cast<std::size_t>(f) * width + c];
-      for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512}) {
+      for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512, Isa::neon}) {
         const TrainingKernels* const kernels = kTrainingKernels.on(isa);
         if (!kernels) continue;
         std::vector<float> score(width);

@@ -73,7 +73,7 @@ TEST(a_layer_has_the_same_bits_for_any_threads_and_every_isa) {
         SolverSettings settings = settings_of(loss, eps);
         settings.isa = Isa::scalar;
         const auto plain = learned(layer, settings, 1);
-        for (const Isa isa : {Isa::avx2, Isa::avx512})
+        for (const Isa isa : kVectorIsas)
           if (supported(isa)) settings.isa = isa, CHECK(same_bits(plain, learned(layer, settings, 1)));
         for (const unsigned threads : {2u, 8u}) CHECK(same_bits(plain, learned(layer, settings, threads)));
       }

@@ -48,7 +48,7 @@ TEST(wide_groups_do_not_depend_on_threads_or_isa) {
               std::min<std::int64_t>(static_cast<std::int64_t>(c.branching), level.bounds[k + 1] - level.bounds[k]));
       }
     for (const unsigned threads : {2u, 8u}) CHECK(one == groups_of(rows, level, c.branching, threads));
-    for (const Isa isa : {Isa::avx2, Isa::avx512})
+    for (const Isa isa : kVectorIsas)
       if (supported(isa)) CHECK(one == groups_of(rows, level, c.branching, 1, isa));
   }
 }

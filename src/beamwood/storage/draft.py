@@ -31,6 +31,12 @@ _ADVICE = {
 }
 
 
+CUT = (
+    "The file of this model was cut, overwritten or could not be read while the model was in use. Load a fresh copy, and "
+    "replace model files by renaming another into their place, as save does."
+)
+
+
 class NotSyncedError(OSError):
     """The new file is in place, but the system could not say that its name will outlive a power failure."""
 
@@ -95,6 +101,8 @@ def disk_errors(target: Path, size: int) -> Iterator[None]:
             "Only a power failure now could bring the old file back. Check the folder's permissions and the disk."
         ) from error
     except OSError as error:
+        if error.errno == errno.EFAULT:  # what was to be written is mapped from a file that was cut
+            raise FormatError(CUT) from error
         hint = f"Free {size:,} bytes there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Check the folder"
         raise FormatError(
             f"Cannot write {target}: {error.strerror}. {hint} and save again; what was there before is untouched."

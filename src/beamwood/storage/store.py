@@ -11,7 +11,7 @@ import json
 import mmap
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from beamwood import _core
 from beamwood.errors import FormatError, SettingsError
-from beamwood.storage.draft import checked_path, checked_target, disk_errors, draft_beside
+from beamwood.storage.draft import CUT, checked_path, checked_target, disk_errors, draft_beside
 
 Array = npt.NDArray[Any]
 
@@ -55,11 +55,31 @@ def write_file(path: str | os.PathLike[str], arrays: dict[str, Array], descripti
     with disk_errors(target, sum(array.nbytes for array in arrays.values())), draft_beside(target) as draft:
         for piece in pieces(arrays, header, padding):
             draft.write(piece)
+        check_intact(arrays)
 
 
 def to_bytes(arrays: dict[str, Array], description: dict[str, Any]) -> bytes:
     """The file that `save` would write, in memory."""
-    return b"".join(pieces(arrays, *header_of(arrays, description)))
+    made = b"".join(pieces(arrays, *header_of(arrays, description)))
+    check_intact(arrays)
+    return made
+
+
+@contextlib.contextmanager
+def reading(arrays: Mapping[str, Array]) -> Iterator[None]:
+    """Whatever happens to what is read here from a file that was cut meanwhile, the error says that it was."""
+    try:
+        yield
+    except Exception:
+        check_intact(arrays)
+        raise
+    check_intact(arrays)
+
+
+def check_intact(arrays: Mapping[str, Array]) -> None:
+    """What was just read from these arrays was there: the file they are mapped from was not cut meanwhile."""
+    if any(array.nbytes and _core.is_broken(array.reshape(-1).view(np.uint8)) for array in arrays.values()):
+        raise FormatError(CUT)
 
 
 def pieces(arrays: dict[str, Array], header: bytes, padding: dict[str, int]) -> Iterator[bytes | memoryview]:
@@ -100,6 +120,7 @@ def header_of(arrays: dict[str, Array], description: dict[str, Any], room: int =
 def version_of(arrays: dict[str, Array], description: dict[str, Any]) -> str:
     """The header's checksum of the file that `save` would write: it covers the checksums of all arrays."""
     header, _ = header_of(arrays, description)
+    check_intact(arrays)
     return str(json.loads(json.loads(header)["__metadata__"]["beamwood"])["header"])
 
 
@@ -173,7 +194,7 @@ def contents(path: Path, memory: str) -> Any:
         if size == 0:
             raise FormatError(f"{path} is empty; expected a beamwood model. {_ADVICE}")
         if memory == "map":
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            return _core.MappedFile(file.fileno()).bytes()  # zeros and a mark, not SIGBUS, when it is cut
         if memory == "read":
             return file.read()
         copy = huge_memory(size)

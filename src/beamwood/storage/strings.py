@@ -15,6 +15,7 @@ import numpy.typing as npt
 from beamwood import _core
 from beamwood.errors import DataError, FormatError
 from beamwood.inputs.arguments import cores
+from beamwood.storage.store import check_intact
 
 Array = npt.NDArray[Any]
 
@@ -53,7 +54,10 @@ class StringTable:
         start, end = int(self.offsets[i]), int(self.offsets[i + 1])
         if not start <= end <= len(self.blob):
             raise FormatError(f"The model is damaged: string {i} lies outside its table. Get a fresh copy of the file.")
-        return self.blob[start:end].tobytes()
+        found = self.blob[start:end].tobytes()
+        if not any(found):  # nothing, or zeros: what a file that was cut gives
+            check_intact({"blob": self.blob, "offsets": self.offsets})
+        return found
 
     def __getitem__(self, i: int) -> str:
         return self.bytes_at(i).decode("utf-8", errors="replace")
@@ -68,6 +72,7 @@ class StringTable:
         found = np.full(len(texts), -1, np.int64)
         if self.slots is not None:
             _core.find_keys(self.blob, self.offsets, self.slots, texts, found)
+            check_intact({"slots": self.slots})
         return found
 
     def arrays(self, name: str) -> dict[str, Array]:

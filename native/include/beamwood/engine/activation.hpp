@@ -153,6 +153,20 @@ inline double above_exp2(double x) noexcept {
 
 } // namespace detail
 
+namespace detail {
+
+// A number not below e^x - 1, and at most a thousandth above it, for x from 0 to 600: whole powers of two, and a series
+// for the rest whose first term is exact, so that small results stay right.
+inline double above_expm1(double x) noexcept {
+  const double y = x * 1.4426950408889634, whole = std::floor(y), f = y - whole;
+  const double power = std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(whole) + 1023) << 52);
+  const double rest =
+      f * (0.69314718 + f * (0.24022651 + f * (0.05550411 + f * (0.00961813 + f * 0.00133336)))); // 2^f - 1, from below
+  return ((power - 1.0) + power * rest) * (1.0 + 5e-4);
+}
+
+} // namespace detail
+
 // A z that no sibling may lie below if its score is to reach `bar`, given its parent's score: whoever lies below can be
 // left out unscored. It only has to be low enough: whoever is let through is scored and changes nothing, so that rough
 // and quick functions do.
@@ -176,7 +190,8 @@ inline double lowest_z(const Activation& a, float parent, float bar, bool leaf) 
   if (!(loss < 1e30)) return kAnything;
   if (a.kind == ActivationKind::hinge || a.kind == ActivationKind::log_hinge)
     return 1.0 - detail::above_exp2(detail::above_log2(loss) / a.power) * (1.0 + kSlack) - kSlack;
-  const double z = -std::log(std::expm1(loss));
+  if (loss > 600.0) return -loss * (1.0 + kSlack) - kSlack;
+  const double z = -detail::above_log2(detail::above_expm1(loss)) * kLn2;
   return z - kSlack * (1.0 + std::abs(z));
 }
 

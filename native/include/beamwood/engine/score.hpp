@@ -45,6 +45,9 @@ extern const Kernels kScalarKernels;
 #if defined(__x86_64__)
 extern const Kernels kAvx2Kernels, kAvx512Kernels;
 inline constexpr KernelTables<Kernels> kSearchKernels{&kScalarKernels, &kAvx2Kernels, &kAvx512Kernels};
+#elif defined(__aarch64__)
+extern const Kernels kNeonKernels;
+inline constexpr KernelTables<Kernels> kSearchKernels{&kScalarKernels, nullptr, nullptr, &kNeonKernels};
 #else
 inline constexpr KernelTables<Kernels> kSearchKernels{&kScalarKernels};
 #endif

@@ -166,8 +166,10 @@ inline std::size_t signs_at(std::string_view text, const char* p, bool in_word) 
     return bytes;
   }
   if (in_word || *p != '.' || p + 1 == end) return 0;
-  if (p != text.data() && p[-1] != '(' && !(p[-1] >= 0 && unicode::is(static_cast<char32_t>(p[-1]), unicode::space)))
-    return 0;
+  if (p != text.data() && p[-1] != '(') {
+    const auto before = static_cast<unsigned char>(p[-1]); // char has a sign on some machines and none on others
+    if (before >= 0x80 || !unicode::is(before, unicode::space)) return 0;
+  }
   const char next = static_cast<char>(p[1] | 0x20);
   return next >= 'a' && next <= 'z' ? 1 : 0;
 }
