@@ -33,6 +33,9 @@ def on_a_machine_of_its_own() -> Iterator[bool]:
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
+        print(
+            "  no right to real-time turns here: the client shares its turns with everybody on this machine", flush=True
+        )
         yield False
         return
     try:

@@ -1,4 +1,4 @@
-"""A model's file is cut, emptied or overwritten while the model is in use: an error comes out, and the process lives."""
+"""A model file is cut, emptied or overwritten while the model is in use: an error comes out, the process lives."""
 
 from __future__ import annotations
 

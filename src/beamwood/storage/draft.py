@@ -32,8 +32,8 @@ _ADVICE = {
 
 
 CUT = (
-    "The file of this model was cut, overwritten or could not be read while the model was in use. Load a fresh copy, and "
-    "replace model files by renaming another into their place, as save does."
+    "The file of this model was cut, overwritten or could not be read while the model was in use. Load a fresh copy, "
+    "and replace model files by renaming another into their place, as save does."
 )
 
 
