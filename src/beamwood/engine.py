@@ -102,8 +102,8 @@ class Stats:
 class Searcher:
     """A native forest in one layout, ready to search. Immutable; any number of threads may share it."""
 
-    def __init__(self, engine: Engine, layout: str, forest: _core.Forest, features: int) -> None:
-        self.engine, self.layout, self.features = engine, layout, features
+    def __init__(self, engine: Engine, layout: str, forest: _core.Forest, shape: ModelShape) -> None:
+        self.engine, self.layout, self.features, self.columns = engine, layout, shape.features, shape.columns
         self.forest, self._search = forest, forest.topk
         self._isa = _core.best_isa() if engine.isa == "auto" else _core.Isa[engine.isa]
         self._options = self._native_options(sort_blocks=True)
@@ -137,7 +137,7 @@ class Searcher:
         except (AttributeError, TypeError, IndexError):
             quick = False
         if not quick:
-            X = as_csr(X, self.features, "X")
+            X = as_csr(X, self.columns, "X")
             rows = X.shape[0]
         labels, scores = allocate(rows, k)
         try:
@@ -164,7 +164,7 @@ class Searcher:
         if result == _DAMAGED:
             raise self._damaged("an offset in its weights leads outside")
         # Raises with the place and the reason, unless rows were only unsorted or arrays only odd.
-        canonical = as_csr(X, self.features, "X")
+        canonical = as_csr(X, self.columns, "X")
         return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks, filter, True, found)
 
     def score(self, X: Any, labels: Any, leaves: Any, threads: int, apart: bool = False) -> tuple[Any, Any, Any]:
@@ -276,7 +276,7 @@ class Forests:
                 )
             layout = "index"
         if layout in ("cascade", "index"):
-            return Searcher(engine, layout, self.cascade, self._parts.shape.features)
+            return Searcher(engine, layout, self.cascade, self._parts.shape)
         hashed = engine.matcher == "hash"
         forest = self._others.get((layout, hashed))
         if forest is None:
@@ -284,7 +284,7 @@ class Forests:
                 forest = other_forest(layout, self._parts, self.cascade, hashed, cores())
                 self._add_words(forest)
             self._others[layout, hashed] = forest
-        return Searcher(engine, layout, forest, self._parts.shape.features)
+        return Searcher(engine, layout, forest, self._parts.shape)
 
     def layers(self, tree: int) -> list[Layer]:
         """The layers that a tree was built from, bit for bit."""

@@ -18,7 +18,7 @@ from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach, 
 from beamwood.hub.fetch import local_path
 from beamwood.inputs.arguments import checked_text, cores, positive, whole_below, workers
 from beamwood.inputs.label_matrix import LabelsLike, label_matrix
-from beamwood.inputs.matrices import MatrixLike, as_csr
+from beamwood.inputs.matrices import RowsLike, as_csr
 from beamwood.lexical.explained import listed_by_words
 from beamwood.life.calibration import Calibration
 from beamwood.life.changing import Changing
@@ -125,7 +125,7 @@ class Model(Changing):
         *,
         top: int | None = None,
         threshold: float | None = None,
-        measure: tuple[MatrixLike, LabelsLike] | None = None,
+        measure: tuple[RowsLike, LabelsLike] | None = None,
     ) -> Model:
         """A smaller model whose `report` says what that cost: bytes, errors of weights and, measured, precision.
 
@@ -182,7 +182,7 @@ class Model(Changing):
         return evaluate(answers, truth, at, rows_of_label=self.rows_of_label)
 
     def explain(
-        self, query: str | MatrixLike, label: str | int, *, beam: int | None = None, words: int = 10
+        self, query: str | RowsLike, label: str | int, *, beam: int | None = None, words: int = 10
     ) -> Explanation:
         """Why a label (its key or number) scores as it does for a text or a row: every product on its path.
 
@@ -238,14 +238,15 @@ class Model(Changing):
     @cached_property
     def _explainer(self) -> Explainer:
         text = self._text
-        word = (lambda j: f"feature {j}") if text is None else text.term
+        numbered = (lambda j: f"feature {j}") if self.blocks is None else self.blocks.feature
+        word = numbered if text is None else text.term
         return Explainer(self._forests.cascade, self._parts, word, self._forests.postings)
 
-    def _row(self, query: str | MatrixLike) -> Any:
+    def _row(self, query: str | RowsLike) -> Any:
         """One text or one row as canonical CSR of one row."""
         if isinstance(query, str):
             return as_csr(self._fitted_text().transform([checked_text(query)]), self.n_features, "The text")
-        row = as_csr(query, self.n_features, "The query")
+        row = as_csr(query, self.columns, "The query")
         if row.shape[0] != 1:
             raise DataError(f"The query has {row.shape[0]:,} rows; expected one. Give a text, or X[[i]].")
         return row
@@ -355,7 +356,7 @@ def _unpickled(carried: Any, state: dict[str, Any]) -> Model:
     return Model(parts, Engine(**engine), state["report"])
 
 
-def _precision(model: Model, X: MatrixLike, Y: LabelsLike) -> dict[int, float]:
+def _precision(model: Model, X: RowsLike, Y: LabelsLike) -> dict[int, float]:
     """Precision at each rank, in percent, with the usual beam."""
     truth = label_matrix(Y, "Y", labels=model.n_labels)
     if truth.shape[1] != model.n_labels:

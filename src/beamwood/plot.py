@@ -26,7 +26,7 @@ except ImportError as error:
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import positive
 from beamwood.inputs.label_matrix import LabelsLike
-from beamwood.inputs.matrices import MatrixLike, as_csr
+from beamwood.inputs.matrices import RowsLike, as_csr
 from beamwood.life.calibration import calibration_error
 from beamwood.life.truth import relevant, rows_and_truth
 from beamwood.metrics import evaluate
@@ -141,7 +141,7 @@ def plot_report(report: Report | None) -> Drawing:
 
 def plot_beam(
     model: Model,
-    X: MatrixLike,
+    X: RowsLike,
     Y: LabelsLike,
     beams: Sequence[int] = (1, 2, 5, 10, 20, 50),
     at: Sequence[int] = (1, 3, 5),
@@ -172,7 +172,7 @@ def plot_beam(
 
 def measure_beams(
     model: Model,
-    X: MatrixLike,
+    X: RowsLike,
     Y: LabelsLike,
     beams: Sequence[int] = (1, 2, 5, 10, 20, 50),
     at: Sequence[int] = (1, 3, 5),
@@ -189,7 +189,7 @@ def measure_beams(
     beams = tuple(positive(beam, "beam") for beam in beams)
     if not beams:
         raise SettingsError("beams is empty; expected at least one, for example beams=(1, 10).")
-    asked = as_csr(X, model.n_features, "X")
+    asked = as_csr(X, model.columns, "X")
     if asked.shape[0] == 0:
         raise DataError(
             "X has no rows; expected at least one. Give queries with known labels, for example the rows of a test set."

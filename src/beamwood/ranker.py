@@ -12,12 +12,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood import _core
+from beamwood.blocks.blocks import FeatureBlocks
 from beamwood.engine import Engine, Forests, Found, Searcher, Stats, allocate
 from beamwood.errors import SettingsError
 from beamwood.filters import Filter, make_filter
 from beamwood.hits import Answers, Hits, JsonAnswer, hits_above
 from beamwood.inputs.arguments import MOST, as_texts, checked_text, positive
-from beamwood.inputs.matrices import MatrixLike, as_csr
+from beamwood.inputs.matrices import RowsLike, as_csr
 from beamwood.inputs.text import FittedText
 from beamwood.life.calibration import NONE as NO_CURVES
 from beamwood.life.cut import Cut, Thresholds
@@ -56,6 +57,16 @@ class Ranker:
         """The number of labels L."""
         return self._parts.shape.labels
 
+    @property
+    def blocks(self) -> FeatureBlocks | None:
+        """The named blocks that its features are made of, if it was trained from such: names, columns, weights."""
+        return self._parts.shape.blocks
+
+    @property
+    def columns(self) -> int | FeatureBlocks:
+        """What rows must have: so many features, or those blocks."""
+        return self._parts.shape.columns
+
     def label_of(self, key: str) -> int | None:
         """The label with this key, or None."""
         return self._strings.find(key)
@@ -91,7 +102,7 @@ class Ranker:
     @overload
     def topk(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         k: int = ...,
         beam: int = ...,
         threads: int = ...,
@@ -104,7 +115,7 @@ class Ranker:
     @overload
     def topk(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         k: int = ...,
         beam: int = ...,
         threads: int = ...,
@@ -116,7 +127,7 @@ class Ranker:
     ) -> tuple[Labels, Scores, Stats]: ...
     def topk(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         k: int = 10,
         beam: int = 10,
         threads: int = 1,
@@ -167,7 +178,7 @@ class Ranker:
         if exact:
             self._check_exact()
         native = None if filter is None else self._native_filter(filter)
-        X = as_csr(X, self.n_features, "X")
+        X = as_csr(X, self.columns, "X")
         most = min(k, self.n_labels)
         by = np.zeros((X.shape[0], most), np.uint8)
         labels, scores, _ = self._searcher.topk(X, most, beam, threads, exact, filter=native, found=by)
@@ -188,7 +199,7 @@ class Ranker:
         in a model that also has words, what the head makes of it and of its words: what topk gives where all trees
         reach the label.
         """
-        X = as_csr(X, self.n_features, "X")
+        X = as_csr(X, self.columns, "X")
         given = given_labels(labels, X.shape[0], self._strings, self.n_labels)
         found: Scores = self._scores(X, given, positive(threads, "threads"))[0]
         return found
@@ -205,7 +216,7 @@ class Ranker:
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         k: int = 10,
         beam: int = 10,
         threads: int = 1,

@@ -24,6 +24,7 @@ from support import damaged
 from support.damaged import ROWS, plain
 
 import beamwood as bw
+from attacks.flat import blocks_of_features, index_room
 from attacks.updates import updates_room
 from attacks.values import FEATURES, LABELS, Values, anything, files, labels, matrices, odd, one_text, optional, scores
 from beamwood import interop
@@ -145,6 +146,7 @@ def training_room(folder: Path) -> Room:
     return {
         "train": [
             (X, trained),
+            *blocks_of_features(trained),
             (Y, lambda v: trained(Y=v)),
             (Y, lambda v: trained(negatives="user", negatives_matrix=v)),
             (optional(Z), lambda v: trained(Y=np.eye(ROWS), label_features=v)),
@@ -168,23 +170,6 @@ def training_room(folder: Path) -> Room:
             (X, lambda v: bw.tune(v, plain(LABELS), 1, progress=False)),
             (Y, lambda v: bw.tune(plain(FEATURES), v, 1, progress=False)),
             *((anything(), lambda v, n=n: bw.tune(TEXTS, KEYS, **{n: v})) for n in ("budget", "text", "target_mb")),
-        ],
-        "index": [
-            (Z, bw.index),
-            (anything(), lambda v: bw.index(np.eye(LABELS), v)),
-            (anything(), lambda v: bw.index(np.eye(LABELS), keys=v)),
-            (anything(), lambda v: bw.index(np.eye(LABELS), names=v)),
-            (anything(), lambda v: bw.index(np.eye(LABELS), weights=v)),
-            (anything(), lambda v: bw.index(np.eye(LABELS), matched_only=v)),
-            (anything(), lambda v: bw.index(np.eye(LABELS), threads=v)),
-            (X, lambda v: bw.index(plain(FEATURES)).topk(v, k=3)),
-        ],
-        "index_text": [
-            (damaged.texts(), bw.index_text),
-            (anything(), lambda v: bw.index_text(TEXTS, keys=v)),
-            (anything(), lambda v: bw.index_text(TEXTS, text=v)),
-            (anything(), lambda v: bw.index_text(TEXTS, k1=v)),
-            (anything(), lambda v: bw.index_text(TEXTS, b=v)),
         ],
         "Activation": [(anything(), bw.Activation.parse), (anything(), lambda v: bw.Activation.parse("sigmoid", v))],
         "Settings": [(anything(), lambda v: bw.Settings(tree=v)), (anything(), lambda v: bw.Settings(C=v))],
@@ -343,6 +328,7 @@ def files_room(folder: Path) -> Room:
 ROOMS: dict[str, Callable[[Path], Room]] = {
     "queries": queries_room,
     "training": training_room,
+    "indexes": lambda _: index_room(TEXTS),
     "measures": measures_room,
     "models": models_room,
     "updates": lambda _: updates_room(numbers, words, (TEXTS, KEYS)),

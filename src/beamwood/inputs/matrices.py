@@ -6,7 +6,8 @@ two-dimensional, its ids rise without doubles, its values are finite, and the ca
 
 from __future__ import annotations
 
-from typing import Any, Union
+from collections.abc import Mapping
+from typing import Any, Protocol, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +21,30 @@ from beamwood.inputs.structure import as_real, check_real, valid_csr, valid_tran
 Array = npt.NDArray[Any]
 SparseMatrix = Union["sp.spmatrix", "sp.sparray"]  # any scipy format, matrix or array
 MatrixLike = SparseMatrix | npt.ArrayLike  # or what numpy makes an array of
+RowsLike = MatrixLike | Mapping[str, MatrixLike]  # or named blocks of features, of a model that has such
 
 _MOST_COLUMNS = 2**31 - 1
 _SEQUENCES = (list, tuple, np.ndarray, memoryview)
 
 
+class Columns(Protocol):
+    """The features of a model that were trained as named blocks: blocks/blocks.py."""
+
+    @property
+    def columns(self) -> int: ...
+    @property
+    def advice(self) -> str: ...
+    def joined(self, given: Mapping[Any, Any], what: str) -> Any: ...
+
+
 def is_sparse(matrix: object) -> bool:
     """Whether it is a scipy sparse matrix or array of any kind."""
     return bool(sp.issparse(matrix))
+
+
+def is_blocks(rows: object) -> bool:
+    """Whether these are named blocks of features. A scipy matrix may be a dictionary too."""
+    return isinstance(rows, Mapping) and not is_sparse(rows)
 
 
 def empty_rows(rows: int, columns: int) -> sp.csr_matrix[np.float32]:
@@ -40,11 +57,14 @@ def as_float32(values: Array, what: str) -> npt.NDArray[np.float32]:
     return as_real(values, what, np.dtype(np.float32))
 
 
-def as_csr(matrix: Any, columns: int | None, what: str, *, zeros: bool = True) -> Any:
+def as_csr(matrix: Any, columns: int | Columns | None, what: str, *, zeros: bool = True) -> Any:
     """A two-dimensional canonical float32 CSR array: ids rising, no doubles, finite. One dimension means one row.
 
-    columns: how many there must be; None: any number. zeros=False leaves stored zeros out.
+    columns: how many there must be; None: any number; or the blocks of a model, whose rows may come as a dictionary.
+    zeros=False leaves stored zeros out.
     """
+    if is_blocks(matrix):
+        matrix = _joined(matrix, columns, what)
     sparse = is_sparse(matrix) or isinstance(matrix, MatrixParts)
     csr = valid_csr(matrix if sparse else _from_dense(matrix, what), what, np.dtype(np.float32))
     return _canonical(csr, columns, what, zeros, False)
@@ -55,12 +75,20 @@ def columns_as_csr(matrix: Any, what: str) -> Any:
     return _canonical(valid_transposed(matrix, what, np.dtype(np.float32)), None, what, True, True)
 
 
-def _canonical(csr: Any, columns: int | None, what: str, zeros: bool, turned: bool) -> Any:
-    if columns is not None and csr.shape[1] != columns:
+def _joined(blocks: Mapping[Any, Any], columns: int | Columns | None, what: str) -> Any:
+    if columns is None or isinstance(columns, int):
         raise DataError(
-            f"{what} has {csr.shape[1]:,} columns; expected {columns:,}, the features of the model. "
-            "Make it with the vectorizer that the model was trained with."
+            f"{what} is a dictionary of feature blocks; expected one matrix, as the model was trained from. Give that "
+            "matrix."
         )
+    return columns.joined(blocks, what)
+
+
+def _canonical(csr: Any, columns: int | Columns | None, what: str, zeros: bool, turned: bool) -> Any:
+    count = columns if columns is None or isinstance(columns, int) else columns.columns
+    if count is not None and csr.shape[1] != count:
+        advice = getattr(columns, "advice", "Make it with the vectorizer that the model was trained with.")
+        raise DataError(f"{what} has {csr.shape[1]:,} columns; expected {count:,}, the features of the model. {advice}")
     if csr.shape[1] > _MOST_COLUMNS:
         raise DataError(
             f"{what} has {csr.shape[1]:,} columns; expected at most {_MOST_COLUMNS:,}. Number its columns from 0 on."

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import as_texts, positive, workers
 from beamwood.inputs.label_table import as_label_keys
-from beamwood.inputs.matrices import as_csr, is_sparse
+from beamwood.inputs.matrices import as_csr, is_blocks, is_sparse
 from beamwood.life.diff_page import page
 from beamwood.life.diff_text import in_words
 from beamwood.metrics import evaluate
@@ -190,13 +190,13 @@ class _Queries:
     @classmethod
     def of(cls, queries: Any, old: Model, new: Model) -> _Queries:
         """Checked against what both models can be asked."""
-        if is_sparse(queries) or (isinstance(queries, np.ndarray) and queries.ndim == 2):
-            if old.n_features != new.n_features:
+        if is_blocks(queries) or is_sparse(queries) or (isinstance(queries, np.ndarray) and queries.ndim == 2):
+            if old.n_features != new.n_features or old.blocks != new.blocks:
                 raise DataError(
                     f"the models have {old.n_features:,} and {new.n_features:,} features; expected the same, to ask "
                     "both the same rows. Give texts, which each of them reads its own way."
                 )
-            X = as_csr(queries, old.n_features, "queries")
+            X = as_csr(queries, old.columns, "queries")
             return cls(None, X, int(X.shape[0]))
         texts = as_texts(queries)
         for name, model in (("old", old), ("new", new)):

@@ -13,10 +13,10 @@ from beamwood.errors import DataError
 from beamwood.inputs.arguments import as_texts
 from beamwood.inputs.label_matrix import LabelsLike, label_matrix
 from beamwood.inputs.label_table import as_label_keys
-from beamwood.inputs.matrices import MatrixLike, as_csr
+from beamwood.inputs.matrices import Columns, RowsLike, as_csr
 from beamwood.inputs.text import FittedText
 
-Queries = MatrixLike | Sequence[str]  # rows, or texts
+Queries = RowsLike | Sequence[str]  # rows, or texts
 Truth = LabelsLike | Sequence[Sequence[str]]  # a matrix, ids per row, or keys per row
 
 
@@ -25,6 +25,8 @@ class Known(Protocol):
 
     @property
     def n_features(self) -> int: ...
+    @property
+    def columns(self) -> int | Columns: ...
     @property
     def n_labels(self) -> int: ...
     @property
@@ -67,7 +69,7 @@ def truth_of_keys(model: Known, keys: Iterable[Iterable[str]]) -> tuple[Any, int
 
 def _rows(model: Known, X: Any) -> Any:
     if not isinstance(X, (list, tuple)) or not all(isinstance(text, str) for text in X) or not X:
-        return as_csr(X, model.n_features, "X")
+        return as_csr(X, model.columns, "X")
     if model.text is None:
         raise DataError("X is a list of texts, and this model was trained from numbers; expected a matrix of rows.")
     return as_csr(model.text.transform(as_texts(X)), model.n_features, "X")

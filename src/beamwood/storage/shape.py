@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from beamwood.blocks.blocks import FeatureBlocks
 from beamwood.errors import FormatError
 from beamwood.inputs.text_block import BEFORE
 from beamwood.lexical.head import Head
@@ -54,7 +55,13 @@ class ModelShape:
     calibration: dict[str, Any] | None = None  # how good probabilities were on the rows they were learnt on
     baselines: dict[str, Any] | None = None  # what rows and answers were like in training, for monitors
     updates: dict[str, int] | None = None  # labels added and removed since it was trained, as update/history.py counts
+    blocks: FeatureBlocks | None = None  # named groups of features, of a model that was trained from them
     tokenizer: Any = field(default=None, compare=False)  # the function that finds words, which no file holds
+
+    @property
+    def columns(self) -> int | FeatureBlocks:
+        """What a query must have, for as_csr: so many features, or the named blocks that they are made of."""
+        return self.features if self.blocks is None else self.blocks
 
     def describe(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -76,6 +83,7 @@ class ModelShape:
             **({} if self.calibration is None else {"calibration": self.calibration}),
             **({} if self.baselines is None else {"baselines": self.baselines}),
             **({} if self.updates is None else {"updates": self.updates}),
+            **({} if self.blocks is None else {"blocks": self.blocks.describe()}),
         }
 
     def requires(self) -> list[str]:
@@ -117,6 +125,7 @@ class ModelShape:
                 Head.read(model.get("head")),
                 **{name: None if model.get(name) is None else dict(model[name]) for name in _NOTES},
                 updates=_updates(model.get("updates"), model["labels"]),
+                blocks=FeatureBlocks.read(model.get("blocks"), model["features"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None

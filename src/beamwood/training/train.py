@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from beamwood.blocks.blocks import FeatureBlocks
+from beamwood.blocks.weights import Each, Quality, weighed_blocks, without_words
 from beamwood.errors import DataError, SettingsError, warn
 from beamwood.inputs.arguments import as_texts, workers
 from beamwood.inputs.label_matrix import LabelsLike
 from beamwood.inputs.label_table import LabelTable, as_label_keys
-from beamwood.inputs.matrices import MatrixLike
+from beamwood.inputs.matrices import RowsLike
 from beamwood.inputs.text import FittedText, TextFeatures
 from beamwood.lexical.label_texts import LabelTexts
 from beamwood.lexical.member import Member, lexical_member
 from beamwood.life.baselines import baselines_of
+from beamwood.life.truth import relevant
 from beamwood.model import Model
 from beamwood.storage.assemble import with_baselines, with_rows_of_label, with_text, with_words
 from beamwood.storage.build import Sections
@@ -49,11 +52,12 @@ from beamwood.training.trees import How, grown_trees, report_of
 from beamwood.training.weights import Learner, Match, Skeleton, layer_weights
 
 _ROWS_AND_LABELS = ("row_weights", "label_features", "negatives_matrix")  # what train takes beside X, Y and settings
+_RANKS = 10  # of answers that weights of blocks are judged by
 _TOLD = 4096  # texts between two words of progress
 
 
 def train(
-    X: MatrixLike,
+    X: RowsLike,
     Y: LabelsLike,
     preset: str = "balanced",
     *,
@@ -69,6 +73,8 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     calibrate: bool | float = False,
     learner: Learner | None = None,
+    block_weights: Mapping[str, float] | None = None,
+    optional_blocks: Sequence[str] = (),
     **settings: Any,
 ) -> Model:
     """Trains a model that ranks labels for sparse rows.
@@ -76,7 +82,9 @@ def train(
     Any field of `Settings` can be given as a keyword and wins over the preset. The result depends on the data, the
     settings and the seed, not on the number of threads.
 
-    X:                rows x features, anything scipy can make CSR of.
+    X:                rows x features, anything scipy can make CSR of. Or named blocks of features, sparse or dense:
+                      {"words": X, "meaning": vectors}. Each is scaled to length one by itself; queries then come as
+                      the same blocks. Words of labels (lexical) are left out of such a model.
     Y:                rows x labels; a value says how much that label matters for that row, 1 is usual. Or a list of
                       label ids per row.
     preset:           "fast", "balanced" or "best".
@@ -95,9 +103,15 @@ def train(
                       (True: a twentieth, 2,000 to 20,000), ranked by a second model that has not seen them. Weights
                       and rankings stay the same; it takes about as long as the trees again.
     learner:          who works out the weights of a layer; None: this process. `beamwood.ray` hands in a cluster.
+    block_weights:    how much each block of X counts; None: held-out rows choose, and may leave a block out (0). That
+                      takes a few small trainings.
+    optional_blocks:  blocks of X that a query may leave out; they then count as zeros.
     """
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
+    blocks, X = weighed_blocks(X, Y, block_weights, optional_blocks, checked_seed(seed), _block_quality(threads))
+    if blocks is not None:
+        settings = without_words(settings)
     how = How(settings_for(preset, **settings), checked_seed(seed), workers(threads), max_memory)
     how = replace(how, learn=_checked_learner(learner))
     problem = checked_problem(
@@ -108,7 +122,7 @@ def train(
     with checkpoint_in(checkpoint) as kept:
         if checkpoint is not None:
             kept.same(data=hash_of_matrix(problem.X), **how.facts())
-        return _trained(problem, how, watch, strings, kept)
+        return _trained(problem, how, watch, strings, kept, blocks=blocks)
 
 
 def train_text(
@@ -221,6 +235,7 @@ def _trained(
     checkpoint: Checkpoint,
     text: FittedText | None = None,
     label_texts: Any = None,
+    blocks: FeatureBlocks | None = None,
 ) -> Model:
     """The model that a checked problem teaches: trees are built one after the other and put together once.
 
@@ -247,6 +262,7 @@ def _trained(
     if text is not None:
         parts = with_text(parts, text)
     parts = with_baselines(parts, baselines_of(problem.X, problem.Y))
+    parts = replace(parts, shape=replace(parts.shape, blocks=blocks))
     return Model(parts, report=report_of(problem, how, watch, parts.shape, needed))
 
 
@@ -274,6 +290,18 @@ def _words(problem: Problem, how: How, watch: Stopwatch, label_texts: Any, check
 
     with watch.stage("words of labels", problem.rows):
         return lexical_member(problem, settings.lexical, label_texts, trees_of, how.seed, how.threads)
+
+
+def _block_quality(threads: int | None) -> Quality:
+    """How well one narrow tree ranks with some weights of blocks: for each held-out row, 1 / rank of its labels."""
+    how = How(settings_for("fast", unit_rows=True), 0, workers(threads), None)
+
+    def quality(X: Any, Y: Any, held_X: Any, held_Y: Any) -> Each:
+        model = Model(_trees_of(how, checked_problem(X, Y).with_unit_rows()))
+        found, _ = model.topk(held_X, _RANKS, threads=how.threads)
+        return (relevant(found, held_Y) / np.arange(1.0, _RANKS + 1)).sum(axis=1)
+
+    return quality
 
 
 def _hash_of_labels(problem: Problem, strings: Sections) -> str:

@@ -14,7 +14,7 @@ from beamwood.errors import DataError
 from beamwood.inputs.arguments import as_texts
 from beamwood.inputs.label_matrix import label_matrix
 from beamwood.inputs.label_table import as_label_keys
-from beamwood.inputs.matrices import as_csr, empty_rows
+from beamwood.inputs.matrices import Columns, as_csr, empty_rows
 from beamwood.inputs.text import FittedText
 from beamwood.lexical.label_texts import LabelTexts
 from beamwood.life.truth import has_keys
@@ -28,6 +28,7 @@ _MOST_NAMED = 3  # labels that a message names
 class Known:
     """What is known of the labels and features of a model."""
 
+    columns: int | Columns
     features: int
     labels: int
     strings: LabelStrings
@@ -179,7 +180,7 @@ def _of_matrix(model: Known, new: tuple[str, ...] | None, Y: Any) -> Any:
 
 def _rows(model: Known, X: Any, threads: int | None) -> Any:
     if not isinstance(X, (list, tuple)) or not X or not all(isinstance(text, str) for text in X):
-        return sp.csr_matrix(as_csr(X, model.features, "X", zeros=False))
+        return sp.csr_matrix(as_csr(X, model.columns, "X", zeros=False))
     if model.text is None:
         raise DataError("X is a list of texts, and this model was trained from numbers; expected a matrix of rows.")
     rows = model.text.transform(as_texts(X), threads=threads, learning=True)

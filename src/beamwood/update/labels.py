@@ -55,7 +55,9 @@ def known_of(parts: ModelParts) -> Known:
     """What a model knows of its labels and features."""
     shape = parts.shape
     has_keys = "keys/offsets" in parts.sections
-    return Known(shape.features, shape.labels, LabelStrings(parts), has_keys, parts.text(), shape.unit_rows)
+    return Known(
+        shape.columns, shape.features, shape.labels, LabelStrings(parts), has_keys, parts.text(), shape.unit_rows
+    )
 
 
 def with_labels(
