@@ -31,7 +31,7 @@ std::shared_ptr<const WordSet> stop_words(const nb::list& words, TermRules rules
 // (splitter, min_n, max_n, lowercase, min_letters, max_tokens, fold, signs, segment, stem, stop): stem is a place in
 // stem_languages or -1, stop a list of str.
 TermRules term_rules(const nb::tuple& given) {
-  TermRules rules{static_cast<Splitter>(nb::cast<int>(given[0])),
+  TermRules rules{nb::cast<Splitter>(given[0]),
                   nb::cast<std::uint32_t>(given[1]),
                   nb::cast<std::uint32_t>(given[2]),
                   nb::cast<bool>(given[3]),
@@ -56,9 +56,9 @@ nb::list terms_of(const nb::tuple& rules, nb::handle text) {
   return terms;
 }
 
-// (binary, sublinear_tf, norm: 0, 1 or 2)
+// (binary, sublinear_tf, norm)
 WeighRules weigh_rules(const nb::tuple& rules) {
-  return {nb::cast<bool>(rules[0]), nb::cast<bool>(rules[1]), static_cast<Norm>(nb::cast<int>(rules[2]))};
+  return {nb::cast<bool>(rules[0]), nb::cast<bool>(rules[1]), nb::cast<Norm>(rules[2])};
 }
 
 TermCounter make_counter(const nb::tuple& blocks) {
@@ -102,8 +102,8 @@ Made<std::uint64_t> make_slots(const In<std::uint8_t>& terms, const In<std::uint
 }
 
 // Blocks as (term rules, weigh rules, terms, offsets, slots, idf, letters); the tuple is kept alive by the caller's binding.
-// norm: of the whole row, once its blocks stand side by side; 0, 1 or 2.
-Vectorizer make_vectorizer(const nb::tuple& blocks, int norm) {
+// norm: of the whole row, once its blocks stand side by side.
+Vectorizer make_vectorizer(const nb::tuple& blocks, Norm norm) {
   std::vector<Vectorizer::Block> made;
   for (nb::handle handle : blocks) {
     const auto block = nb::cast<nb::tuple>(handle);
@@ -113,7 +113,7 @@ Vectorizer make_vectorizer(const nb::tuple& blocks, int norm) {
                              view(nb::cast<In<std::uint64_t>>(block[4])), view(nb::cast<In<double>>(block[5]))),
          view(nb::cast<In<std::uint32_t>>(block[6]))});
   }
-  return Vectorizer(std::move(made), static_cast<Norm>(norm));
+  return Vectorizer(std::move(made), norm);
 }
 
 // The rows of one task, and then of all tasks in order.
@@ -187,6 +187,13 @@ void bind_text(nb::module_& m) {
   for (const std::string_view name : stem_languages()) languages.append(nb::str(name.data(), name.size()));
   m.attr("stem_languages") = nb::tuple(languages);
   m.def("terms_of", &terms_of, nb::arg("rules"), nb::arg("text"));
+  nb::enum_<Splitter>(m, "Splitter", "How a text is taken apart; `given`: into the words that a tokenizer found.")
+      .value("word", Splitter::word)
+      .value("char_wb", Splitter::char_wb)
+      .value("space", Splitter::space)
+      .value("line", Splitter::line)
+      .value("given", Splitter::given);
+  nb::enum_<Norm>(m, "Norm").value("none", Norm::none).value("l1", Norm::l1).value("l2", Norm::l2);
   nb::class_<TermCounter>(m, "TermCounter")
       .def(
           "__init__", [](TermCounter* self, const nb::tuple& blocks) { new (self) TermCounter(make_counter(blocks)); },
@@ -198,7 +205,7 @@ void bind_text(nb::module_& m) {
   nb::class_<Vectorizer>(m, "Vectorizer")
       .def(
           "__init__",
-          [](Vectorizer* self, const nb::tuple& blocks, int norm) {
+          [](Vectorizer* self, const nb::tuple& blocks, Norm norm) {
             new (self) Vectorizer(make_vectorizer(blocks, norm));
           },
           nb::arg("blocks"), nb::arg("norm"), nb::keep_alive<1, 2>())

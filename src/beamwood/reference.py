@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from beamwood.storage.layers import Layer
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Rows = Union["sp.csr_array[np.float32]", "sp.csr_matrix[np.float32]"]  # queries; one query is one row
 
 
 def rank(scores: Floats, ids: Ints, keep: int) -> Ints:
@@ -28,7 +29,7 @@ def rank(scores: Floats, ids: Ints, keep: int) -> Ints:
     return np.lexsort((ids, -scores, np.isnan(scores)))[:keep]
 
 
-def products(query: Any, weights: Any) -> Floats:
+def products(query: Rows, weights: Rows) -> Floats:
     """The law of one sum: float32, from +0, x_j * w_j for rising feature j; no fused multiply-add."""
     z = np.zeros(weights.shape[1], np.float32)
     for feature, value in zip(query.indices, query.data, strict=True):
@@ -37,7 +38,7 @@ def products(query: Any, weights: Any) -> Floats:
     return z
 
 
-def path_scores(layers: Sequence[Layer], query: Any, activation: Activation) -> list[Floats]:
+def path_scores(layers: Sequence[Layer], query: Rows, activation: Activation) -> list[Floats]:
     """The score of every node of one tree, layer by layer. Only the path decides it; no beam or filter does."""
     every: list[Floats] = []
     above = np.full(1, activation.root_score, np.float32)
@@ -61,7 +62,7 @@ def path_scores(layers: Sequence[Layer], query: Any, activation: Activation) -> 
 
 def reached(
     layers: Sequence[Layer],
-    query: Any,
+    query: Rows,
     activation: Activation,
     beam: int,
     allowed: Bools | None = None,
@@ -127,7 +128,7 @@ def nodes_entered(layers: Sequence[Layer], labels: Sequence[Ints], allowed: Bool
     return every
 
 
-def unit_length(query: Any) -> Any:
+def unit_length(query: Rows) -> Rows:
     """A row divided by its l2 norm: squares added in double for rising feature, each value rounded once; zeros stay."""
     total = 0.0
     for value in query.data.tolist():
@@ -158,9 +159,7 @@ def topk(
     allowed: a filter, one truth value a label. Each tree then goes on until it has reached k allowed labels.
     unit_rows: rows are divided by their length first.
     """
-    rows: Any = X  # scipy's own types know no conversion that takes every format
-    rows = sp.csr_array(rows, dtype=np.float32, copy=True)
-    rows.sort_indices()  # sums are taken in rising feature order, however the row was given
+    rows = _rising(X)
     least = 0 if allowed is None else k
     all_labels = np.full((rows.shape[0], k), -1, np.int64)
     all_scores = np.full((rows.shape[0], k), -np.inf, np.float32)
@@ -173,6 +172,18 @@ def topk(
     return all_labels, all_scores
 
 
+def _rising(X: Any) -> sp.csr_array[np.float32]:
+    """A copy with rising features: sums are taken in that order, however a row was given."""
+    rows: sp.csr_array[np.float32] = sp.csr_array(X, dtype=np.float32, copy=True)
+    rows.sort_indices()
+    return rows
+
+
+def _turned(W: Any) -> sp.csr_array[np.float32]:
+    """Features x labels from labels x features."""
+    return sp.csr_array(W.T, dtype=np.float32)
+
+
 def mean_of(answers: Sequence[tuple[Ints, Floats]]) -> tuple[Ints, Floats]:
     """Several trees: scores summed in tree order from +0, a label not reached adds nothing, one division; no -0."""
     total: dict[int, np.float32] = {}
@@ -183,14 +194,19 @@ def mean_of(answers: Sequence[tuple[Ints, Floats]]) -> tuple[Ints, Floats]:
     return np.array(list(total), np.int64), sums / np.float32(len(answers)) + np.float32(0)
 
 
-def index_scores(W: Any, bias: Any, query: Any) -> Floats:
+def index_scores(W: SparseMatrix, bias: npt.ArrayLike | None, query: Rows) -> Floats:
     """The score of every row of W (labels x features) for one query: law 1's sum, the bias last."""
-    z = products(query, sp.csr_array(sp.csr_array(W, dtype=np.float32).T))
+    z = products(query, _turned(W))
     return z if bias is None else z + np.asarray(bias, np.float32)
 
 
 def index_topk(
-    W: Any, bias: Any, queries: Any, k: int, allowed: Bools | None = None, matched_only: bool = False
+    W: SparseMatrix,
+    bias: npt.ArrayLike | None,
+    queries: Rows,
+    k: int,
+    allowed: Bools | None = None,
+    matched_only: bool = False,
 ) -> tuple[Ints, Floats]:
     """What an exact index answers: every allowed label is a candidate, or only those that score above 0."""
     labels = np.full((queries.shape[0], k), -1, np.int64)
@@ -204,7 +220,9 @@ def index_topk(
     return labels, scores
 
 
-def label_scores(trees: Sequence[Sequence[Layer]], query: Any, activation: Activation, labels: Sequence[int]) -> Floats:
+def label_scores(
+    trees: Sequence[Sequence[Layer]], query: Rows, activation: Activation, labels: Sequence[int]
+) -> Floats:
     """The score of each given label by its paths, one row: no beam decides it."""
     answers = []
     for layers in trees:
@@ -222,31 +240,29 @@ def label_scores(trees: Sequence[Sequence[Layer]], query: Any, activation: Activ
 
 def members_topk(
     trees: Sequence[Sequence[Layer]],
-    words: Any,
+    words: SparseMatrix,
     head: Head,
-    X: Any,
+    X: SparseMatrix,
     activation: Activation,
     k: int = 10,
     beam: int = 10,
     allowed: Bools | None = None,
     unit_rows: bool = False,
-    rows_of_label: Any = None,
+    rows_of_label: npt.ArrayLike | None = None,
 ) -> tuple[Ints, Floats, Ints]:
     """The best k labels of trees and words together, their scores, and which members listed them (bits 1 and 2).
 
     words: labels x features. Each member lists its best labels, those of the words only with a sum above 0; the head
     ranks the union.
     """
-    X = sp.csr_array(X, dtype=np.float32, copy=True)
-    X.sort_indices()
-    labels = words.shape[0]
-    by_feature = sp.csr_array(words.T, dtype=np.float32)
+    queries, by_feature = _rising(X), _turned(words)
+    labels = by_feature.shape[1]
     width = min(max(k, head.candidates), labels)
-    listed, scored = topk(trees, X, activation, width, beam, allowed, unit_rows)
-    answers = np.full((X.shape[0], k), -1, np.int64), np.full((X.shape[0], k), -np.inf, np.float32)
-    found = np.zeros((X.shape[0], k), np.int64)
-    for i in range(X.shape[0]):
-        query = unit_length(X[[i]]) if unit_rows else X[[i]]
+    listed, scored = topk(trees, queries, activation, width, beam, allowed, unit_rows)
+    answers = np.full((queries.shape[0], k), -1, np.int64), np.full((queries.shape[0], k), -np.inf, np.float32)
+    found = np.zeros((queries.shape[0], k), np.int64)
+    for i in range(queries.shape[0]):
+        query = unit_length(queries[[i]]) if unit_rows else queries[[i]]
         sums = products(query, by_feature)
         matched = np.flatnonzero((sums > 0) & (np.ones(labels, bool) if allowed is None else allowed))
         by_words = matched[rank(sums[matched], matched, width)]

@@ -213,6 +213,9 @@ def test_progress_lines_go_to_stderr_and_can_be_switched_off(problem: Any, capsy
     train(X, Y, **{**SMALL, "progress": True})
     err = capsys.readouterr().err
     assert "label vectors: done in" in err
+    ended = [line for line in err.splitlines() if line.startswith(("tree", "model"))]
+    assert ended
+    assert not any("rows/s" in line for line in ended), "they go through labels and weights, not through rows"
     assert "weights, layer 1/3: done in" in err
 
 

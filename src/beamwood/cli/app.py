@@ -27,6 +27,7 @@ from beamwood.cli.bench import bench
 from beamwood.cli.calibrate import calibrate
 from beamwood.cli.compress import compress
 from beamwood.cli.convert import convert
+from beamwood.cli.estimate import estimate
 from beamwood.cli.index import index
 from beamwood.cli.mcp import mcp
 from beamwood.cli.serve import serve
@@ -123,6 +124,7 @@ def _beamwood(
 _VERBS = (
     train,
     tune,
+    estimate,
     index,
     predict,
     evaluate,

@@ -15,8 +15,7 @@ from beamwood.inputs.arguments import checked_text
 from beamwood.inputs.words.stop_words import LANGUAGES, stop_words
 from beamwood.inputs.words.tokenizer import Tokenizer
 
-_ANALYZERS = ("word", "char_wb", "space", "line")
-_GIVEN = len(_ANALYZERS)  # the core's splitter of words that a tokenizer found
+_ANALYZERS = tuple(each.name for each in _core.Splitter if each != _core.Splitter.given)
 _OF_WORDS = ("stem", "stop_words", "signs", "tokenizer")  # what only the analyzer "word" has
 # What a block without these settings in its file means: files from before there were any.
 BEFORE = {
@@ -32,7 +31,7 @@ _FLAGS = (
     *("lowercase", "single_letters", "binary", "sublinear_tf", "use_idf", "smooth_idf"),
     *("fold_accents", "signs", "segment", "typos"),
 )
-NORMS = {None: 0, "l1": 1, "l2": 2}
+NORMS = {None if each == _core.Norm.none else each.name: each for each in _core.Norm}
 _LONGEST_RUN = 1_000
 
 
@@ -146,7 +145,7 @@ class TextBlock:
         own = self.tokenizer is not None
         letters = 1 if self.single_letters or own else 2
         most = 2**32 - 1 if self.max_tokens is None else int(self.max_tokens)
-        splitter = _GIVEN if own else _ANALYZERS.index(self.analyzer)
+        splitter = _core.Splitter.given if own else _core.Splitter[self.analyzer]
         stem = -1 if self.stem is None else _core.stem_languages.index(self.stem)
         plain = (splitter, *self.ngram_range, self.lowercase, letters, most)
         return (*plain, self.fold_accents, self.signs, self.segment, stem, list(self.words_left_out()))
@@ -174,7 +173,7 @@ class TextBlock:
             values["tokenizer"] = Tokenizer.read(values["tokenizer"])
         return TextBlock(**values)
 
-    def weigh_rules(self) -> tuple[bool, bool, int]:
+    def weigh_rules(self) -> tuple[bool, bool, _core.Norm]:
         """How the core weighs them."""
         return (self.binary, self.sublinear_tf, NORMS[self.norm])
 

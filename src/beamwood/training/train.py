@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from beamwood.blocks.blocks import FeatureBlocks
 from beamwood.blocks.weights import Each, Quality, weighed_blocks, without_words
@@ -64,9 +65,9 @@ def train(
     seed: int = 0,
     threads: int | None = None,
     progress: bool | Progress = True,
-    row_weights: Any = None,
-    label_features: Any = None,
-    negatives_matrix: Any = None,
+    row_weights: npt.ArrayLike | None = None,
+    label_features: MatrixLike | None = None,
+    negatives_matrix: LabelsLike | None = None,
     names: Sequence[str] | None = None,
     keys: Sequence[str] | None = None,
     max_memory: int | None = None,
@@ -208,15 +209,15 @@ def _told(texts: Sequence[str], update: Update, begin: float) -> Iterator[str]:
 
 
 def train_layers(
-    X: Any,
-    Y: Any,
+    X: MatrixLike,
+    Y: LabelsLike,
     tree: Skeleton,
     settings: Settings | None = None,
     *,
     seed: int = 0,
     threads: int = 1,
-    row_weights: Any = None,
-    negatives_matrix: Any = None,
+    row_weights: npt.ArrayLike | None = None,
+    negatives_matrix: LabelsLike | None = None,
     match: Match | None = None,
 ) -> list[Layer]:
     """Only the weights, for a tree that you have: a list of (parent, label or None), top to bottom."""

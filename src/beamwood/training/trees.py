@@ -89,7 +89,7 @@ def grown_trees(
         layers = _tree_layers(problem, shape, how, seed=tree_seed, watch=watch, tree=tree, checkpoint=checkpoint)
         before = len(emptied.found)
         emptied.look(tree, layers)
-        with watch.stage(_of("model", tree, settings.trees), problem.rows):
+        with watch.stage(_of("model", tree, settings.trees), 0):
             assembly.add(layers)
             keep_tree(checkpoint, assembly, emptied.found[before:])
     emptied.say()
@@ -118,7 +118,7 @@ def _grown(
         if shape is not None:
             grown.append((shape, tree_seed))
             continue
-        with watch.stage(_of("tree", tree, settings.trees), problem.labels):
+        with watch.stage(_of("tree", tree, settings.trees), 0):
             fresh = grow(
                 vectors,
                 kind=kind,
