@@ -1,7 +1,8 @@
 """baselines.py — rows of a training, and answers of its like, in; what later queries should be like out, for monitors.
 
 A model knows every word of its own rows, so these say little about words that it lacks. What a row would lack if it
-were new is known all the same: the features that no other row has (Good and Turing's estimate).
+were new is known all the same: the features that no other row has (Good and Turing's estimate). Where words of fewer
+than m rows were left out beforehand (min_df), a feature of exactly m rows would be left out without this row.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ def baselines_of(X: Any, Y: Any) -> dict[str, float]:
     terms and true labels per row."""
     rows = max(1, X.shape[0])
     rows_of_feature = np.bincount(X.indices, minlength=X.shape[1])
-    shared = rows_of_feature[X.indices] > 1  # another row has it, too
+    least = rows_of_feature[rows_of_feature > 0].min(initial=max(1, X.shape[0]))
+    shared = rows_of_feature[X.indices] > least  # enough other rows have it, too
     known = np.add.reduceat(np.append(shared, False), np.minimum(X.indptr[:-1], X.nnz)) * (np.diff(X.indptr) > 0)
     return {
         "rows": float(X.shape[0]),
