@@ -67,7 +67,7 @@ def test_baselines_are_those_of_the_model_and_documents_name_what_there_is(sure:
     shown = {of: float(v) for of, v in re.findall(r'beamwood_baseline{model="sure",of="(\w+)"} (\S+)', text)}
     assert shown == pytest.approx({name: value for name, value in told.items() if name != "rows"})
     there = set(re.findall(r"^(beamwood_\w+)", text, re.MULTILINE))
-    for document in ("docs/life/monitors.md", "deploy/grafana-dashboard.json"):
+    for document in ("docs/life/monitors.md", "deploy/grafana-dashboard.json", "deploy/alerts.yml"):
         said = (ROOT / document).read_text(encoding="utf-8")
         assert set(re.findall(r"beamwood_\w+", said)) <= there, document
         for of in re.findall(r'beamwood_baseline{of=\\?"(\w+)\\?"}', said):
