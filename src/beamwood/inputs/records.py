@@ -1,4 +1,4 @@
-"""records.py — JSONL, CSV, TSV or Parquet in, texts with lists of label keys out, one at a time."""
+"""records.py — JSONL, CSV, TSV, Parquet or lines of other programs in, texts with lists of label keys out, one at a time."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from beamwood.errors import DataError, SettingsError
+from beamwood.inputs.line_formats import LINE_FORMATS, Line
 from beamwood.inputs.sources import LONGEST_LINE, SKIP_BAD, Gauge, Source, bounded_lines, format_of, name_of, opened
 
 Record = tuple[str, list[str]]
@@ -110,7 +111,8 @@ def iter_records(
 ) -> Iterator[Record]:
     """Yields (text, label keys) row by row.
 
-    format:    "jsonl", "csv", "tsv" or "parquet"; None: by the file's name.
+    format:    "jsonl", "csv", "tsv" or "parquet"; None: by the file's name. Or lines as other programs write them:
+               "fasttext" (`__label__a words`), "pecos" (`a,b<TAB>text`), "annif" (`text<TAB><a> <b>`).
     text, labels: the columns. labels=None: there are none, every list is empty.
     separator: what stands between labels written in one string; None: a string is one label.
     on_bad:    called with a message for every bad row, which is left out; None: the first is a DataError.
@@ -151,6 +153,7 @@ def _taken(
     """What `take` makes of every row of a file."""
     kind = format or format_of(source)
     readers = {"jsonl": _jsonl, "csv": _csv(","), "tsv": _csv("\t"), "parquet": _parquet}
+    readers |= {name: _of_lines(split) for name, split in LINE_FORMATS.items()}
     if kind not in readers:
         raise SettingsError(
             f"format is {kind!r}; expected one of {', '.join(readers)}. Say which with format (--format)."
@@ -181,6 +184,26 @@ def _jsonl(stream: BinaryIO, columns: _Columns, name: str) -> Found:
             yield f"line {number}", ValueError(f"it has more than {LONGEST_LINE:,} bytes; expected fewer")
         elif line.strip():
             yield f"line {number}", _json_row(line, columns)
+
+
+def _of_lines(split: Callable[[str], Line]) -> Callable[[BinaryIO, _Columns, str], Found]:
+    """A reader of lines that another program writes; they have a text and labels, and no columns."""
+
+    def read(stream: BinaryIO, columns: _Columns, name: str) -> Found:
+        for number, line in bounded_lines(stream):
+            place = f"line {number}"
+            try:
+                if line is None:
+                    raise ValueError(f"it has more than {LONGEST_LINE:,} bytes; expected fewer")
+                if line.strip():
+                    labels, text = split(line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"))
+                    yield place, {columns.text: text, columns.labels or "": labels}
+            except UnicodeDecodeError as error:
+                yield place, ValueError(f"byte {error.start + 1} is not UTF-8; expected UTF-8")
+            except ValueError as error:
+                yield place, error
+
+    return read
 
 
 _decode_json = json.JSONDecoder().raw_decode  # without the looking round of json.loads, which takes half of its time

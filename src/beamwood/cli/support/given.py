@@ -12,11 +12,12 @@ import typer
 from beamwood.cli.support.output import say
 from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.data import LabelledRows, read_matrix, read_npz, read_svmlight, read_xmc
+from beamwood.inputs.line_formats import LINE_FORMATS
 from beamwood.inputs.records import Record, Records, iter_records
 from beamwood.inputs.sources import format_of, name_of, text_lines
 
 LINES = "lines"
-TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", LINES)
+TEXT_FORMATS = ("jsonl", "csv", "tsv", "parquet", LINES, *LINE_FORMATS)
 NUMBER_FORMATS = ("xmc", "svmlight")
 _MOST_TOLD = 5  # bad rows that a note names
 

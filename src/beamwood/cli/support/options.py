@@ -55,7 +55,8 @@ Format = Annotated[
     typer.Option(
         "--format",
         help="jsonl, csv, tsv, parquet, lines (one text per line), xmc or svmlight; by the file's name if not given, "
-        "jsonl for standard input.",
+        "jsonl for standard input. Or as other programs write texts: fasttext (__label__a words), pecos (a,b TAB "
+        "text), annif (text TAB <a> <b>).",
         rich_help_panel=_DATA_PANEL,
     ),
 ]
