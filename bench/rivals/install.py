@@ -33,6 +33,7 @@ PACKAGES: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
     "libmultilabel": ((("torch",), ("libmultilabel==0.10.0",)), "libmultilabel.linear"),
     "bm25s": ((("numpy", "scipy", "bm25s"),), "bm25s"),
     "searchers": ((("numpy", "scipy", "numba", "bm25s", "tantivy", "sparse_dot_topn"),), "tantivy"),
+    "fasttext": ((("numpy<2", "fasttext-wheel"),), "fasttext"),
     "annif": ((("annif==1.4.*",),), "annif"),
 }
 WORKERS = {"libpecos": "serve_pecos.py", "napkinxc": "serve_napkinxc.py", "omikuji": "serve_omikuji.py"}

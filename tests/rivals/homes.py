@@ -42,3 +42,12 @@ def ours(folder: Path) -> Path:
     if not link.exists():
         link.symlink_to(Path(beamwood.__file__).parent)
     return place
+
+
+def nltk_data(home: Path) -> Path:
+    """What nltk needs to split sentences, which Annif asks for: parameters that know no abbreviations."""
+    sentences = home / "nltk" / "tokenizers" / "punkt_tab" / "english"
+    sentences.mkdir(parents=True, exist_ok=True)
+    for name in ("collocations.tab", "sent_starters.txt", "abbrev_types.txt", "ortho_context.tab"):
+        (sentences / name).touch()
+    return home / "nltk"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.rivals.install import python_of
-from rivals.homes import ours, run
+from rivals.homes import nltk_data, ours, run
 
 pytestmark = pytest.mark.skipif("BEAMWOOD_RIVALS" not in os.environ, reason="make test-rivals")
 
@@ -46,10 +46,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lines.append(f"{' '.join(words)}\t{' '.join(sorted({uris[first], uris[second]}))}\n")
     (home / "train.tsv").write_text("".join(lines[:100]))
     (home / "test.tsv").write_text("".join(lines[100:]))
-    sentences = home / "nltk" / "tokenizers" / "punkt_tab" / "english"  # parameters that know no abbreviations
-    sentences.mkdir(parents=True)
-    for name in ("collocations.tab", "sent_starters.txt", "abbrev_types.txt", "ortho_context.tab"):
-        (sentences / name).touch()
+    nltk_data(home)
     (ours(home) / "omikuji.py").write_text("from beamwood.compat.omikuji import *\n")
     return home
 

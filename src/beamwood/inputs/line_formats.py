@@ -1,8 +1,8 @@
 """line_formats.py — lines as other programs write them in, (labels, text) of each out: fastText, PECOS, Annif.
 
-    fasttext   __label__socks __label__wool red wool socks     labels anywhere among the words
-    pecos      3,17<TAB>red wool socks                         labels first, commas between them
-    annif      red wool socks<TAB><http://…/socks> <http://…>  labels last, in angle brackets; brackets are dropped
+fasttext   __label__socks __label__wool red wool socks     labels anywhere among the words
+pecos      3,17<TAB>red wool socks                         labels first, commas between them
+annif      red wool socks<TAB><http://…/socks> <http://…>  labels last, in angle brackets; brackets are dropped
 """
 
 from __future__ import annotations
