@@ -160,3 +160,11 @@ def test_rows_are_scaled_as_in_the_reference() -> None:
         assert unit_row(row).data.tobytes() == reference.unit_length(row).data.tobytes()
     empty = sp.csr_array((1, 5), dtype=np.float32)
     assert unit_row(empty).nnz == 0
+
+
+def test_a_key_that_is_nearly_right_is_offered() -> None:
+    model = bw.train_text(["red wool socks", "straw hat"], [["Socks"], ["hats"]], progress=False)
+    with pytest.raises(DataError, match="Did you mean 'Socks'"):
+        model.explain("wool", "sock")
+    with pytest.raises(DataError, match="what search shows"):
+        model.explain("wool", "bicycle")

@@ -1,4 +1,4 @@
-"""Lines of fastText, PECOS and Annif: read with --format, bad ones named by their number, labels without a word of markup."""
+"""Lines of fastText, PECOS and Annif: read with --format; bad ones are named by their number and can be left out."""
 
 from __future__ import annotations
 

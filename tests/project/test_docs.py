@@ -2,8 +2,8 @@
 
 Python blocks of one file share a namespace, as a reader who types them in order has. In blocks marked `console`,
 lines that begin with `$ beamwood` are run, and what the page shows below one is what it printed: only times may differ,
-and a line `…` stands for any number of lines. A block after `<!-- prints -->` is what the Python block before it printed.
-A block is left out when the line before it is `<!-- not run: the reason -->`; one after `<!-- long: the reason -->` is
+and a line `…` stands for any number of lines. A block after `<!-- prints -->` is what the Python block before it
+printed. A block is left out when the line before it is `<!-- not run: the reason -->`; one after `<!-- long: the reason -->` is
 run only with BEAMWOOD_LONG_PAGES=1 (`make test-pages`).
 """
 

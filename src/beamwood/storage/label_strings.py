@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 from collections.abc import Iterable
 from typing import Any
@@ -12,6 +13,8 @@ import numpy.typing as npt
 from beamwood.errors import DataError
 from beamwood.storage.parts import ModelParts
 from beamwood.storage.strings import StringTable, native_strings
+
+_MOST_COMPARED, _LONGEST_COMPARED = 100_000, 100  # labels and letters that are looked through for a slip
 
 
 class LabelStrings:
@@ -52,8 +55,18 @@ class LabelStrings:
             return self.checked(label)
         found = self.find(label)
         if found is None:
-            raise DataError(f"{label!r} is no label's key; expected one of the model's. Keys are what search shows.")
+            raise DataError(f"{label!r} is no label's key; expected one of the model's. {self._nearest(label)}")
         return found
+
+    def _nearest(self, key: str) -> str:
+        """Advice for a key that no label has: the one that was likely meant, looked for in small models only."""
+        if self._keys is not None and self._labels <= _MOST_COMPARED and len(key) <= _LONGEST_COMPARED:
+            keys = {self._keys[label].lower(): self._keys[label] for label in range(self._labels)}
+            near = [each for each in keys if abs(len(each) - len(key)) <= 2]  # what differs more is no slip
+            close = difflib.get_close_matches(key.lower(), near, n=1, cutoff=0.8)
+            if close:
+                return f"Did you mean {keys[close[0]]!r}?"
+        return "Keys are what search shows."
 
     def checked(self, label: int) -> int:
         """The number of a label that exists."""
