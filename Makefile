@@ -32,7 +32,7 @@ configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OF
 native_build = $(call configure,$(1),-DBEAMWOOD_DEV=ON $(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-page test-rivals test-serve test-resume test-ecosystem test-ray bench laws fuzz fuzz-foreign sanitize \
+.PHONY: help demo test test-page test-pages test-rivals test-serve test-resume test-ecosystem test-ray bench laws fuzz fuzz-foreign sanitize \
   sanitize-short test-arm promises coverage-native lint format tidy types native docs wheels pins release clean
 .DELETE_ON_ERROR:
 
@@ -40,6 +40,7 @@ help:
 	@echo "make demo       set up, train on library records, measure, compare the variants, search, write the model"
 	@echo "make test       set up, lint, types, native tests, Python tests with coverage: what must be green (minutes)"
 	@echo "make test-page  the search page in Chromium: typing, beam, explanations, dark, phone"
+	@echo "make test-pages code of the pages, also what takes long: what they show is what is printed"
 	@echo "make test-serve overload, swaps, SIGTERM, killed workers, hostile requests: CAMPAIGNS='swap kill' chooses"
 	@echo "make test-resume  KILLS=$(KILLS) trainings killed at random moments: each goes on to the same file"
 	@echo "make test-ecosystem  other programs that work with ours, each for real: the reference client of MCP"
@@ -111,6 +112,10 @@ test-page: $(VENV)/.package $(VENV)/.developer
 	  (apt-get update -qq && apt-get install -qq -y chromium) >/dev/null 2>&1 || true
 	@$(PIP) "playwright>=1.40" || true
 	@$(BIN)/python tests/server/page.py || { code=$$?; [ $$code = 3 ] && [ -z "$(STRICT)" ] || exit $$code; }
+
+test-pages: $(VENV)/.package $(VENV)/.developer
+	$(call say,the pages$(comma) with what takes long)
+	@BEAMWOOD_LONG_PAGES=1 $(BIN)/python -m pytest -n $(TEST_JOBS) tests/project/test_docs.py
 
 test-serve: $(VENV)/.package $(VENV)/.developer
 	$(call say,campaigns against the server (minutes each))

@@ -164,7 +164,7 @@ def test_rows_are_scaled_as_in_the_reference() -> None:
 
 def test_a_key_that_is_nearly_right_is_offered() -> None:
     model = bw.train_text(["red wool socks", "straw hat"], [["Socks"], ["hats"]], progress=False)
-    with pytest.raises(DataError, match="Did you mean 'Socks'"):
+    with pytest.raises(bw.DataError, match="Did you mean 'Socks'"):
         model.explain("wool", "sock")
-    with pytest.raises(DataError, match="what search shows"):
+    with pytest.raises(bw.DataError, match="what search shows"):
         model.explain("wool", "bicycle")

@@ -3,8 +3,8 @@
 Python blocks of one file share a namespace, as a reader who types them in order has. In blocks marked `console`,
 lines that begin with `$ beamwood` are run, and what the page shows below one is what it printed: only times may differ,
 and a line `…` stands for any number of lines. A block after `<!-- prints -->` is what the Python block before it
-printed. A block is left out when the line before it is `<!-- not run: the reason -->`; one after `<!-- long: the reason -->` is
-run only with BEAMWOOD_LONG_PAGES=1 (`make test-pages`).
+printed. A block is left out when the line before it is `<!-- not run: the reason -->`; one after
+`<!-- long: the reason -->` is run only with BEAMWOOD_LONG_PAGES=1 (`make test-pages`).
 """
 
 from __future__ import annotations
@@ -159,3 +159,18 @@ def test_the_files_that_documents_name_are_there(page: str) -> None:
         assert there or name.startswith(("build/", "dist/")), f"{page} names {name}, which is not there"
     for name in re.findall(r"\]\(((?!http)[\w./-]+)[)#]", text):
         assert (ROOT / name).exists(), f"{page} links to {name}, which is not there"
+
+
+def test_the_catalogue_of_errors_is_nearly_complete() -> None:
+    """`python tools/error_catalogue.py` makes it anew; a release does. A twentieth may be newer than the page."""
+    code = "import error_catalogue as e; print(*e.missing(e.PAGE.read_text(encoding='utf-8')))"
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(ROOT / "tools")},
+    )
+    lacking, there = map(int, ran.stdout.split())
+    assert there > 400
+    assert lacking <= there / 20, "python tools/error_catalogue.py"

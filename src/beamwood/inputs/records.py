@@ -1,4 +1,4 @@
-"""records.py — JSONL, CSV, TSV, Parquet or lines of other programs in, texts with lists of label keys out, one at a time."""
+"""records.py — JSONL, CSV, TSV, Parquet or lines of other programs in, texts with lists of label keys out."""
 
 from __future__ import annotations
 
