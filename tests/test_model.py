@@ -225,3 +225,13 @@ def test_a_huge_k_costs_no_memory(tmp_path: Path) -> None:
         [sys.executable, "-c", HUGE_K, tmp_path / "model.bw"], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
+
+
+def test_other_names_leave_keys_as_they_are() -> None:
+    model = bw.train_text(["red wool socks", "straw hat"], [["socks"], ["hats"]], progress=False)
+    renamed = model.with_names(["Hats for all", "Socks for all"])
+    assert renamed.keys == ["hats", "socks"]
+    assert renamed.names == ["Hats for all", "Socks for all"]
+    assert len(renamed) == 2
+    assert renamed.search("wool", k=1)[0].key == "socks"
+    assert model.with_names(keys=["h", "s"]).keys == ["h", "s"]

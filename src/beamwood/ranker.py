@@ -67,6 +67,24 @@ class Ranker:
         """What rows must have: so many features, or those blocks."""
         return self._parts.shape.columns
 
+    def __len__(self) -> int:
+        """The number of labels."""
+        return self.n_labels
+
+    def __bool__(self) -> bool:
+        """A model is there, however few labels it has."""
+        return True
+
+    @property
+    def keys(self) -> list[str]:
+        """The key of every label, in order; built anew at each call."""
+        return [self._strings.key(label) for label in range(self.n_labels)]
+
+    @property
+    def names(self) -> list[str]:
+        """What people read for every label, in order; built anew at each call."""
+        return [self._strings.name(label) for label in range(self.n_labels)]
+
     def label_of(self, key: str) -> int | None:
         """The label with this key, or None."""
         return self._strings.find(key)

@@ -196,3 +196,19 @@ def test_search_on_a_model_without_words(shop: Path) -> None:
 def test_the_terminal_is_safe_from_names() -> None:
     assert one_line("a\nb\x1b[31mc") == "a b\\x1b[31mc"
     assert [bytes_in_words(n) for n in (5, 1200, 3_400_000, 5e9)] == ["5 bytes", "1.2 kB", "3.4 MB", "5.00 GB"]
+
+
+def test_small_scores_have_digits_that_say_something() -> None:
+    from beamwood.cli.ask.search import _in_digits
+
+    assert [_in_digits(score) for score in (0.5293, 0.01, 0.000000108, 0.0, -3.25)] == [
+        *("0.529", "0.010", "1.1e-07", "0.000", "-3.250"),
+    ]
+
+
+def test_the_help_of_training_names_every_setting() -> None:
+    from dataclasses import fields
+
+    said = good("train", "--help")
+    missing = [field.name for field in fields(bw.Settings) if field.name not in said]
+    assert missing == []

@@ -158,3 +158,13 @@ def test_train_errors(shop: Path, words: tuple[str, ...], code: int, expected: s
     assert expected in " ".join(fails("train", *words, code=code).replace("│", " ").split())
     assert not Path("m.bw").exists()
     assert not list(tmp_path.glob(".*.draft"))
+
+
+def test_truth_values_may_be_written_in_small_letters(shop: Path) -> None:
+    good("train", shop / "rows.jsonl", "-o", "m.bw", "--preset", "fast", "--set", "unit_rows=true", "-q")
+    fails("train", shop / "rows.jsonl", "-o", "n.bw", "--set", "unit_rows=maybe", "-q")
+
+
+def test_lines_of_fasttext_without_a_format_say_which_one_to_give(tmp_path: Path) -> None:
+    (tmp_path / "rows.txt").write_text("__label__socks red socks\n")
+    assert "--format fasttext" in fails("train", tmp_path / "rows.txt", "-o", tmp_path / "m.bw")

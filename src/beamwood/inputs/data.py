@@ -154,6 +154,11 @@ def xmc_header(line: bytes, source: Source) -> tuple[int, int, int]:
         rows, features, labels = (int(word) for word in words)
         if features <= _MOST_IDS and labels <= _MOST_IDS and rows <= _MOST_ROWS:
             return rows, features, labels
+    if line.lstrip().startswith(b"__label__"):
+        raise DataError(
+            f"{name_of(source)}, line 1 has __label__, as fastText writes it; expected numbers. Read it as texts: "
+            'read_records(…, format="fasttext") (--format fasttext).'
+        )
     raise DataError(
         f"{name_of(source)}, line 1 is {line[:60].decode('utf-8', 'replace').strip()!r}; expected a header "
         "`rows features labels` of three whole numbers. Read a file without one with read_svmlight (--format svmlight)."

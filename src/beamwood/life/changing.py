@@ -42,7 +42,10 @@ class Changing(Ranker):
         return type(self)(parts, self._engine, report=report)  # type: ignore[call-arg]
 
     def with_names(self, names: Sequence[str] | None = None, keys: Sequence[str] | None = None) -> Self:
-        """The same model with other names for people and other unique keys, one for each label (default: the names)."""
+        """The same model with other names for people, or other unique keys, one for each label.
+
+        Keys stay as they are unless others are given; a model without keys takes the names for them.
+        """
         return self._changed(assemble.with_names(self._parts, names, keys), self._report)
 
     def with_text(self, text: FittedText) -> Self:

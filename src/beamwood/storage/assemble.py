@@ -18,7 +18,7 @@ from beamwood.storage.build import Sections, TreeSize, build_tree
 from beamwood.storage.layers import Layer
 from beamwood.storage.parts import ModelParts
 from beamwood.storage.shape import IndexShape, ModelShape
-from beamwood.storage.strings import string_sections
+from beamwood.storage.strings import StringTable, string_sections
 
 # What belongs to the trees and lists of one model, and to how probable its answers are: arrays, and parts of the shape.
 _OF_ANSWERS = ("tree", "index/", "calibration/", "cut/")
@@ -134,7 +134,11 @@ def one_tree(parts: ModelParts, tree: int) -> ModelParts:
 
 
 def with_names(parts: ModelParts, names: Sequence[str] | None, keys: Sequence[str] | None) -> ModelParts:
-    """The same with other names for people and other unique keys (default: the names)."""
+    """The same with other names for people and other unique keys (default: those that it has, else the names)."""
+    stored = StringTable.from_arrays(parts.sections, "keys", parts.shape.labels)
+    if keys is None and names is not None and stored is not None:
+        keys = [stored[label] for label in range(parts.shape.labels)]
+        names = None if list(names) == keys else names
     kept = {n: a for n, a in parts.sections.items() if not n.startswith(("names/", "keys/"))}
     return ModelParts(parts.shape, kept | string_sections(names, keys, parts.shape.labels))
 

@@ -44,6 +44,11 @@ def evaluate(
     """Measure a model on rows whose labels are known.
 
     Example: beamwood evaluate model.bw test.jsonl
+
+    In percent, at each rank: precision, the share of right labels among the first; recall, the share of a row's labels
+    that is among them; ndcg, right labels count more the higher they stand; coverage, the share of labels found rightly
+    by some row; head, middle and tail, recall of labels with many, some and few training rows; psp, precision that
+    counts rare labels more.
     """
     import beamwood as bw
     from beamwood.metrics import evaluate as measure

@@ -23,7 +23,7 @@ def search(
     model_file: o.ModelFile,
     query: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[WORDS]...", help="What to look for; asked for, line by line, when not given."),
+        typer.Argument(metavar="WORDS", help="What to look for; asked for, line by line, when not given."),
     ] = None,
     k: o.K = 10,
     beam: o.Beam = 10,
@@ -49,9 +49,12 @@ def search(
     allowed = filter_of(model, allow, allow_file, deny, deny_file)
     least = o.threshold_of(threshold)
     queries = iter([" ".join(query)]) if query else _asked()
-    for text in queries:
+    how = {"k": k, "beam": beam, "min_score": min_score, "filter": allowed, "threshold": least}
+    for number, text in enumerate(queries):
+        if number == 0:
+            model.search(text, **how)  # maps the file into memory; the next ones show what a question takes
         begun = time.perf_counter()
-        hits = model.search(text, k=k, beam=beam, min_score=min_score, filter=allowed, threshold=least)
+        hits = model.search(text, **how)
         took = (time.perf_counter() - begun) * 1e6
         if json_:
             found = [{n: v for n, v in hit._asdict().items() if n != "probability" or v is not None} for hit in hits]
@@ -78,6 +81,11 @@ def _asked() -> Iterator[str]:
         yield text
 
 
+def _in_digits(score: float) -> str:
+    """Three decimals, or two digits that say something where these would be zeros."""
+    return f"{score:.3f}" if abs(score) >= 0.01 or score == 0 else f"{score:.2g}"
+
+
 def _show(model: Any, text: str, hits: Any, took: float) -> None:
     """The answers to one query as a table, or why there are none."""
     if not hits:
@@ -88,7 +96,7 @@ def _show(model: Any, text: str, hits: Any, took: float) -> None:
     table.add_column(overflow="fold")
     table.add_column(overflow="fold", style="dim")
     for hit in hits:
-        shown = f"{hit.score:.3f}" if hit.probability is None else f"{100 * hit.probability:.1f} %"
+        shown = _in_digits(hit.score) if hit.probability is None else f"{100 * hit.probability:.1f} %"
         table.add_row(shown, one_line(hit.name), one_line(hit.key) if hit.key != hit.name else "")
     show(table)
     show(f"{len(hits)} of {model.n_labels:,} labels in {took:,.0f} µs")

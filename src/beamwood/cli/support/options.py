@@ -91,7 +91,13 @@ DenyFile = Annotated[Path | None, typer.Option("--deny-file", help="The same for
 Threads = Annotated[int | None, _whole(1, "--threads", "-t", help="Threads; all cores if not given.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any setting, e.g. --set trees=3 --set prune=0.2; repeat."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any setting, e.g. --set trees=3 --set prune=0.2; repeat. There are: branching, max_leaf, tree, max_depth, "
+        "trees, vectors, unit_rows, loss, activation, negatives, beam, C, rare_weight, eps, max_iter, bias, prune, "
+        "top_weights.",
+    ),
 ]
 Ray = Annotated[
     str | None,

@@ -10,7 +10,7 @@ _HAVE_OPTIONS = ("preset", "seed", "threads", "lexical", "checkpoint", "calibrat
 
 
 def settings_of(words: list[str]) -> dict[str, Any]:
-    """name=value words as settings: numbers become numbers, the rest stays text."""
+    """name=value words as settings: numbers become numbers, true and false truth values, the rest stays text."""
     found: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -24,6 +24,8 @@ def settings_of(words: list[str]) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
     for kind in (int, float):
         try:
             return kind(text)
