@@ -83,7 +83,7 @@ def _asked() -> Iterator[str]:
 
 def _in_digits(score: float) -> str:
     """Three decimals, or two digits that say something where these would be zeros."""
-    return f"{score:.3f}" if abs(score) >= 0.01 or score == 0 else f"{score:.2g}"
+    return f"{score:.3f}" if abs(score) >= 0.001 or score == 0 else f"{score:.2g}"
 
 
 def _show(model: Any, text: str, hits: Any, took: float) -> None:

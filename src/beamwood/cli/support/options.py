@@ -94,9 +94,9 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Any setting, e.g. --set trees=3 --set prune=0.2; repeat. There are: branching, max_leaf, tree, max_depth, "
-        "trees, vectors, unit_rows, loss, activation, negatives, beam, C, rare_weight, eps, max_iter, bias, prune, "
-        "top_weights.",
+        help="Any setting, e.g. --set trees=3 --set prune=0.2; repeat. There are: branching, max_leaf, tree, "
+        "max_depth, trees, vectors, unit_rows, loss, activation, negatives, beam, C, rare_weight, eps, "
+        "max_iter, bias, prune, top_weights.",
     ),
 ]
 Ray = Annotated[
