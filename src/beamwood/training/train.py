@@ -17,7 +17,7 @@ from beamwood.errors import DataError, SettingsError, warn
 from beamwood.inputs.arguments import as_texts, workers
 from beamwood.inputs.label_matrix import LabelsLike
 from beamwood.inputs.label_table import LabelTable, as_label_keys
-from beamwood.inputs.matrices import RowsLike
+from beamwood.inputs.matrices import MatrixLike, RowsLike
 from beamwood.inputs.text import FittedText, TextFeatures
 from beamwood.lexical.label_texts import LabelTexts
 from beamwood.lexical.member import Member, lexical_member
