@@ -72,3 +72,4 @@ void bind_strings(nb::module_& m);
 void bind_clustering(nb::module_& m);
 void bind_readers(nb::module_& m);
 void bind_mapping(nb::module_& m);
+void bind_split(nb::module_& m);

@@ -33,4 +33,5 @@ NB_MODULE(_core, m) {
   bind_long_work(m);
   bind_clustering(m);
   bind_readers(m);
+  bind_split(m);
 }

@@ -20,6 +20,8 @@ from beamwood.life.cut import Cut
 from beamwood.life.diff import AnswerChanges, ChangedQuery, Difference, diff
 from beamwood.metrics import Metrics, evaluate
 from beamwood.model import Model, load
+from beamwood.shard.folder import shard
+from beamwood.shard.sharded import Sharded
 from beamwood.storage import stream
 from beamwood.storage.activations import Activation
 from beamwood.storage.compress import Compression
@@ -65,6 +67,7 @@ __all__ = [
     "ServerError",
     "Settings",
     "SettingsError",
+    "Sharded",
     "Stats",
     "TextBlock",
     "TextFeatures",
@@ -83,6 +86,7 @@ __all__ = [
     "read_records",
     "read_svmlight",
     "read_xmc",
+    "shard",
     "stream",
     "train",
     "train_text",

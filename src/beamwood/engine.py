@@ -108,6 +108,11 @@ class Searcher:
         self._isa = _core.best_isa() if engine.isa == "auto" else _core.Isa[engine.isa]
         self._options = self._native_options(sort_blocks=True)
 
+    @property
+    def options(self) -> _core.SearchOptions:
+        """The engine as native code takes it."""
+        return self._options
+
     def _native_options(self, sort_blocks: bool) -> _core.SearchOptions:
         matcher = None if self.engine.matcher == "auto" else _core.Matcher[self.engine.matcher]
         return _core.SearchOptions(matcher, self._isa, self.engine.bound, sort_blocks)

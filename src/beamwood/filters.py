@@ -49,6 +49,10 @@ class Filter:
         """Keys that no label of the model has, where they were ignored."""
         return self._missing
 
+    def mask(self) -> Bools:
+        """A truth value for each label: whether it is allowed."""
+        return np.unpackbits(self._bits, count=self._labels).astype(bool)
+
     def __len__(self) -> int:
         """How many labels are allowed."""
         return self._allowed

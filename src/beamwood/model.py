@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from beamwood import _core
 from beamwood.engine import Engine, Forests, Searcher, isas_here
 from beamwood.errors import DataError, SettingsError
 from beamwood.explain import Explainer, Explanation, Telling, trees_that_reach, unit_row
@@ -255,6 +256,11 @@ class Model(Changing):
     def parts(self) -> ModelParts:
         """The arrays and numbers inside, for modules of beamwood: may change from one version to the next."""
         return self._parts
+
+    @property
+    def postings(self) -> _core.Postings | None:
+        """The inverted lists inside, for modules of beamwood: may change from one version to the next."""
+        return self._forests.postings
 
     @property
     def searcher(self) -> Searcher:

@@ -16,6 +16,17 @@ from beamwood.storage.shape import ModelShape
 
 def load_parts(path: str | os.PathLike[str], memory: str, verify: bool) -> ModelParts:
     """The parts of a model from its file: see beamwood.load."""
+    found = load_piece(path, memory, verify)
+    if found.shape.part is not None:
+        raise FormatError(
+            f"{path} is a part of a model that was cut; expected a whole model. Open the folder that it lies in with "
+            "beamwood.Sharded."
+        )
+    return found
+
+
+def load_piece(path: str | os.PathLike[str], memory: str, verify: bool) -> ModelParts:
+    """The same of a file that may be a part of a model, whose answers are not those of the whole."""
     arrays, meta = store.read_file(path, memory, verify)
     return checked_parts(arrays, meta, path, Path(path).absolute() if memory == "map" else None)
 

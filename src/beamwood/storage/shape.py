@@ -56,6 +56,7 @@ class ModelShape:
     baselines: dict[str, Any] | None = None  # what rows and answers were like in training, for monitors
     updates: dict[str, int] | None = None  # labels added and removed since it was trained, as update/history.py counts
     blocks: FeatureBlocks | None = None  # named groups of features, of a model that was trained from them
+    part: dict[str, Any] | None = None  # of a model that was cut: which part this is, as shard/cut.py says
     tokenizer: Any = field(default=None, compare=False)  # the function that finds words, which no file holds
 
     @property
@@ -84,6 +85,7 @@ class ModelShape:
             **({} if self.baselines is None else {"baselines": self.baselines}),
             **({} if self.updates is None else {"updates": self.updates}),
             **({} if self.blocks is None else {"blocks": self.blocks.describe()}),
+            **({} if self.part is None else {"part": self.part}),
         }
 
     def requires(self) -> list[str]:
@@ -95,6 +97,7 @@ class ModelShape:
             "index-1": self.index is not None,  # inverted lists
             "head-2": self.head is not None,  # answers of trees and lists together
             "text-2": self._has_new_words(),
+            "part-1": self.part is not None,  # some of the weights only
         }
         return [feature for feature, here in used.items() if here]
 
@@ -126,6 +129,7 @@ class ModelShape:
                 **{name: None if model.get(name) is None else dict(model[name]) for name in _NOTES},
                 updates=_updates(model.get("updates"), model["labels"]),
                 blocks=FeatureBlocks.read(model.get("blocks"), model["features"]),
+                part=None if model.get("part") is None else dict(model["part"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None

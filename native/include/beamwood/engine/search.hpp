@@ -15,12 +15,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "beamwood/engine/best_first.hpp"
 #include "beamwood/engine/best_of_trees.hpp"
 #include "beamwood/engine/block_search.hpp"
+#include "beamwood/engine/given_nodes.hpp"
 #include "beamwood/engine/waiting.hpp"
 #include "beamwood/engine/walk.hpp"
 #include "beamwood/index/index_search.hpp"
@@ -48,6 +50,29 @@ public:
       sound = run_beam(top, best);
       if (sound) write_row(*best, options.k, labels, scores);
     }
+    collect_work();
+    return sound;
+  }
+
+  // The nodes whose labels the beam reaches, tree by tree, with their labels unscored. Good until the next call.
+  bool walk(const Forest& forest, const Query& query, const SearchOptions& options, const Filter* filter,
+            std::span<const MetNode>& met) {
+    begin(forest, query, options, filter);
+    const bool sound = reach(met_, {});
+    met = met_.met();
+    collect_work();
+    return sound;
+  }
+
+  // Fills one row of the answer with labels below nodes that were met elsewhere; they come tree by tree, and fit.
+  bool run_below(const Forest& forest, const Query& query, const SearchOptions& options, const Filter* filter,
+                 std::span<const Met> given, std::int64_t* labels, float* scores) {
+    begin(forest, query, options, filter);
+    given_ = given;
+    TopK* best = nullptr;
+    const bool sound = run_beam({}, best);
+    if (sound) write_row(*best, options.k, labels, scores);
+    given_.reset();
     collect_work();
     return sound;
   }
@@ -100,12 +125,21 @@ private:
     for (std::size_t t = 0; t < forest_->trees.size(); ++t) {
       start(t);
       sink.enter_tree();
+      if (given_) {
+        if (!go_below(t, sink)) return false;
+        continue;
+      }
       if (!walk_.run(*forest_, t, options_->beam, options_->bound, openers_[t], scorer_, sink,
                      t == 0 ? top : std::span<const Key>()))
         return false;
       if (filter_ && !go_on(t, sink)) return false;
     }
     return true;
+  }
+
+  template <class Sink> bool go_below(std::size_t t, Sink& sink) {
+    const auto of_tree = std::ranges::equal_range(*given_, static_cast<std::uint32_t>(t), {}, &Met::tree);
+    return given_nodes_.run(*forest_, t, {of_tree.begin(), of_tree.end()}, options_->bound, openers_[t], scorer_, sink);
   }
 
   // Where the usual walk reached too few labels, what it found is forgotten: the one that goes on finds it again.
@@ -141,12 +175,15 @@ private:
   Scorer scorer_;
   Walk walk_;
   WaitingWalk waiting_;
+  GivenNodes given_nodes_;
+  std::optional<std::span<const Met>> given_; // where the nodes to open were met elsewhere
   BestFirst best_first_;
   BestOfTrees<Opener> best_of_trees_;
   BestLabels single_;
   SumOfTrees several_;
   AllAnswers answers_;
   SumOfAnswers sum_;
+  NodesWithLabels met_;
 };
 
 // Scratch memory of one call; kept and reused from call to call, never shared by two at once.
@@ -165,6 +202,19 @@ public:
     const Call call{forest, queries, options, workers, filter, exact, labels, scores};
     if (forest.trees.empty() && forest.postings) return run_index(call);
     return forest.head ? run_members(call, found) : run_trees(call);
+  }
+
+  // Calls function(number, worker) for all numbers, in runs: neighbours share what is in the cache, but all workers
+  // should end at the same time. False when one call said so.
+  template <class Function> static bool each_run(const Workers& workers, std::size_t count, Function&& function) {
+    const std::size_t run =
+        workers.threads == 1 ? kRun : std::clamp<std::size_t>(count / (std::size_t{32} * workers.threads), 1, kRun);
+    std::atomic<bool> sound{true};
+    parallel_for(workers, (count + run - 1) / run, [&](std::size_t task, unsigned worker) {
+      for (std::size_t i = task * run; i < std::min(count, (task + 1) * run) && sound; ++i)
+        if (!function(i, worker)) sound = false;
+    });
+    return sound;
   }
 
 private:
@@ -270,19 +320,6 @@ private:
       return searches[worker].run(call.forest, queries[q], call.options, call.filter, call.exact, top,
                                   call.labels + row, call.scores + row);
     });
-  }
-
-  // Calls function(number, worker) for all numbers, in runs: neighbours share what is in the cache, but all workers
-  // should end at the same time. False when one call said so.
-  template <class Function> static bool each_run(const Workers& workers, std::size_t count, Function&& function) {
-    const std::size_t run =
-        workers.threads == 1 ? kRun : std::clamp<std::size_t>(count / (std::size_t{32} * workers.threads), 1, kRun);
-    std::atomic<bool> sound{true};
-    parallel_for(workers, (count + run - 1) / run, [&](std::size_t task, unsigned worker) {
-      for (std::size_t i = task * run; i < std::min(count, (task + 1) * run) && sound; ++i)
-        if (!function(i, worker)) sound = false;
-    });
-    return sound;
   }
 
   BlockSearch blocks_;

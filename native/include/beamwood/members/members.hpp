@@ -36,48 +36,23 @@ inline bool find_best_sum(IndexSearch& index, const Postings& postings, const He
   }
 }
 
-// Scratch memory of one worker.
-class alignas(kApart) MemberSearch {
+// What both members list for a query, ranked by the head.
+class MemberCandidates {
 public:
-  // Fills one row of the answer, and for each of its labels who listed it (found may be null). listed, tree_scores: the
-  // `width` candidates of the trees, padded with -1. False: the model's arrays are damaged.
-  bool run(const Forest& forest, const Query& query, std::uint32_t k, std::uint32_t width, const Filter* filter,
-           const std::int64_t* listed, const float* tree_scores, std::int64_t* labels, float* scores,
-           std::uint8_t* found) {
-    if (!index_.run(forest.postings, query, width, filter, true)) return false;
-    gather(forest, width, listed, tree_scores);
-    float best = 0.0f;
-    if (!complete(forest.postings, query) || !best_sum(forest, query, width, filter, best)) return false;
-    const Path path = forest.activation.path;
-    best_.reset(k);
-    for (const Candidate& one : candidates_) {
-      const bool listed_too = (one.by & kByTrees) != 0;
-      const float score = head_score(forest.head, path, one.label, listed_too, one.tree, one.sum, best);
-      best_.offer(key_of(score, one.label));
-    }
-    write_row(best_, k, labels, scores);
-    if (found)
-      for (std::uint32_t i = 0; i < k; ++i) found[i] = labels[i] < 0 ? std::uint8_t{0} : by(labels[i]);
-    return true;
-  }
-
-  Work take_work() noexcept { return std::exchange(index_.work, {}); }
-
-private:
   struct Candidate {
     std::uint32_t label;
     float tree, sum;
     std::uint8_t by;
   };
 
-  // The candidates of both members by rising label, each once.
-  void gather(const Forest& forest, std::uint32_t width, const std::int64_t* listed, const float* tree_scores) {
-    candidates_.clear();
-    for (std::uint32_t i = 0; i < width && listed[i] >= 0; ++i) {
-      const auto label = static_cast<std::uint32_t>(listed[i]);
-      if (label < forest.labels) candidates_.push_back({label, tree_scores[i], 0.0f, kByTrees});
-    }
-    for (const Key key : index_.best().ranked()) candidates_.push_back({id_of(key), 0.0f, score_of(key), kByWords});
+  void clear() noexcept { candidates_.clear(); }
+  void add_by_trees(std::uint32_t label, float score, float sum = 0.0f) {
+    candidates_.push_back({label, score, sum, kByTrees});
+  }
+  void add_by_words(std::uint32_t label, float sum) { candidates_.push_back({label, 0.0f, sum, kByWords}); }
+
+  // All are there: each label stands once from now on, labels rise.
+  void unite() {
     std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
       return a.label != b.label ? a.label < b.label : a.by < b.by;
     });
@@ -92,6 +67,73 @@ private:
     candidates_.resize(n);
   }
 
+  std::span<Candidate> all() noexcept { return candidates_; }
+
+  // Fills one row of the answer. best: the best sum of all labels with rows. found: may be null.
+  void rank(const Head& head, Path path, float best, std::uint32_t k, std::int64_t* labels, float* scores,
+            std::uint8_t* found) {
+    best_.reset(k);
+    for (const Candidate& one : candidates_) {
+      const bool listed = (one.by & kByTrees) != 0;
+      best_.offer(key_of(head_score(head, path, one.label, listed, one.tree, one.sum, best), one.label));
+    }
+    write_row(best_, k, labels, scores);
+    if (found)
+      for (std::uint32_t i = 0; i < k; ++i) found[i] = labels[i] < 0 ? std::uint8_t{0} : by(labels[i]);
+  }
+
+private:
+  std::uint8_t by(std::int64_t label) const noexcept {
+    const auto at = std::lower_bound(candidates_.begin(), candidates_.end(), static_cast<std::uint32_t>(label),
+                                     [](const Candidate& a, std::uint32_t b) { return a.label < b; });
+    return at == candidates_.end() ? std::uint8_t{0} : at->by;
+  }
+
+  std::vector<Candidate> candidates_;
+  TopK best_;
+};
+
+// Scratch memory of one worker.
+class alignas(kApart) MemberSearch {
+public:
+  // Fills one row of the answer, and for each of its labels who listed it (found may be null). listed, tree_scores: the
+  // `width` candidates of the trees, padded with -1. False: the model's arrays are damaged.
+  bool run(const Forest& forest, const Query& query, std::uint32_t k, std::uint32_t width, const Filter* filter,
+           const std::int64_t* listed, const float* tree_scores, std::int64_t* labels, float* scores,
+           std::uint8_t* found) {
+    if (!index_.run(forest.postings, query, width, filter, true)) return false;
+    candidates_.clear();
+    for (std::uint32_t i = 0; i < width && listed[i] >= 0; ++i) {
+      const auto label = static_cast<std::uint32_t>(listed[i]);
+      if (label < forest.labels) candidates_.add_by_trees(label, tree_scores[i]);
+    }
+    for (const Key key : index_.best().ranked()) candidates_.add_by_words(id_of(key), score_of(key));
+    candidates_.unite();
+    float best = 0.0f;
+    if (!complete(forest.postings, query) || !best_sum(forest, query, width, filter, best)) return false;
+    candidates_.rank(forest.head, forest.activation.path, best, k, labels, scores, found);
+    return true;
+  }
+
+  // What words say in a part of a model: the best `width` labels by their sums, the sum of each label that the part's trees
+  // list (-1: none), and the best sum of its labels with rows. False: the model's arrays are damaged.
+  bool run_part(const Forest& forest, const Query& query, std::uint32_t width, const Filter* filter,
+                std::span<const std::int64_t> listed, float* listed_sums, std::int64_t* labels, float* sums,
+                float* best) {
+    if (!index_.run(forest.postings, query, width, filter, true)) return false;
+    write_row(index_.best(), width, labels, sums);
+    if (!best_sum(forest, query, width, filter, *best)) return false;
+    given_.clear();
+    for (const std::int64_t label : listed) {
+      if (label < 0) break;
+      given_.push_back(static_cast<std::uint32_t>(label));
+    }
+    return given_.empty() || index_.score(forest.postings, query, given_, listed_sums);
+  }
+
+  Work take_work() noexcept { return std::exchange(index_.work, {}); }
+
+private:
   // The best sum of all labels with rows. With a filter it is looked for by itself: a label's score does not depend on
   // filters.
   bool best_sum(const Forest& forest, const Query& query, std::uint32_t width, const Filter* filter, float& sum) {
@@ -102,28 +144,21 @@ private:
   // The sums of those that only the trees listed.
   bool complete(const Postings& index, const Query& query) {
     given_.clear();
-    for (const Candidate& one : candidates_)
+    for (const auto& one : candidates_.all())
       if (one.by == kByTrees) given_.push_back(one.label);
     if (given_.empty()) return true;
     sums_.resize(given_.size());
     if (!index_.score(index, query, given_, sums_.data())) return false;
     std::size_t next = 0;
-    for (Candidate& one : candidates_)
+    for (auto& one : candidates_.all())
       if (one.by == kByTrees) one.sum = sums_[next++];
     return true;
   }
 
-  std::uint8_t by(std::int64_t label) const noexcept {
-    const auto at = std::lower_bound(candidates_.begin(), candidates_.end(), static_cast<std::uint32_t>(label),
-                                     [](const Candidate& a, std::uint32_t b) { return a.label < b; });
-    return at == candidates_.end() ? std::uint8_t{0} : at->by;
-  }
-
   IndexSearch index_;
-  std::vector<Candidate> candidates_;
+  MemberCandidates candidates_;
   std::vector<std::uint32_t> given_;
   std::vector<float> sums_;
-  TopK best_;
 };
 
 } // namespace beamwood

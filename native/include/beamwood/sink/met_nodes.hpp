@@ -40,6 +40,7 @@ public:
   std::span<MetNode> of_tree() noexcept { return std::span(nodes_).subspan(first_.back()); }
   MetNode& add(const Met& met) { return nodes_.emplace_back(MetNode{met}); }
   MetNode& operator[](std::size_t number) noexcept { return nodes_[number]; }
+  std::span<const MetNode> all() const noexcept { return nodes_; }
 
   const LayerShape& shape_of(const MetNode& node) const noexcept {
     return forest_->trees[node.met.tree].layers[node.met.layer].shape;

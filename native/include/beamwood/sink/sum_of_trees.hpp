@@ -14,13 +14,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "beamwood/sink/met_nodes.hpp"
+#include "beamwood/sink/nodes_with_labels.hpp"
 
 namespace beamwood {
 
-class SumOfTrees {
+class SumOfTrees : public NodesWithLabels {
 public:
-  static constexpr bool puts_off = true;
   TopK best;
 
   // Whether leaving labels out is exact for a forest, and labels can be found in its trees.
@@ -32,44 +31,8 @@ public:
   }
 
   void reset(const Forest& forest, std::uint32_t k) {
-    forest_ = &forest, k_ = k;
-    nodes_.reset(forest);
-  }
-
-  static bool beaten(float) noexcept { return false; }
-
-  // A node of which only labels are left to be had.
-  void put_off(const Met& met) { nodes_.add(met); }
-
-  // Takes the children of a node: inner ones are given to inner(node, score), the sums of labels are kept. False: damaged.
-  template <class Inner>
-  bool take(const Met& met, const Children& children, Scorer& scorer, Key node_bar, Inner&& inner) {
-    MetNode& node = nodes_.add(met);
-    nodes_.keep(node, children);
-    if (scorer.filtered()) reached_ += labels_in(node, scorer);
-    if (is_last(met)) return true;
-    bool sound = true;
-    scorer.each(met.tree, met.layer, children, {node_bar, kNoKeyPasses}, [&](std::uint32_t c, float score) {
-      std::uint32_t label;
-      const Child kind = child_at(*forest_, layer_of(met), false, children.siblings.begin + c, label);
-      if (kind == Child::inner) inner(children.siblings.begin + c, score);
-      sound = sound && kind != Child::damaged;
-    });
-    return sound;
-  }
-
-  // How many labels the tree that was entered last has reached, where there is a filter. Those under nodes that were put
-  // off count too, once they are counted. False: damaged.
-  void enter_tree() { nodes_.enter_tree(), reached_ = 0; }
-  std::uint64_t reached() const noexcept { return reached_; }
-  void forget_tree() { nodes_.forget_tree(), reached_ = 0; }
-  bool count_put_off(Scorer& scorer) {
-    for (MetNode& node : nodes_.of_tree()) {
-      if (node.open) continue;
-      if (!nodes_.find_children(node)) return false;
-      reached_ += labels_in(node, scorer);
-    }
-    return true;
+    NodesWithLabels::reset(forest, k);
+    k_ = k;
   }
 
   // Opens what may still win and leaves the best k in `best`. open(met, children) makes the sums of a node that was put
@@ -88,17 +51,6 @@ public:
   }
 
 private:
-  const TreeLayer& layer_of(const Met& met) const noexcept { return forest_->trees[met.tree].layers[met.layer]; }
-  bool is_last(const Met& met) const noexcept { return met.layer + 1 == forest_->trees[met.tree].layers.size(); }
-
-  std::uint64_t labels_in(const MetNode& node, Scorer& scorer) const {
-    const LayerShape& shape = nodes_.shape_of(node);
-    std::uint64_t count = 0;
-    scorer.each_allowed(node.met.tree, node.met.layer, node.siblings,
-                        [&](std::uint32_t c) { count += shape.label[node.siblings.begin + c] != kNoLabel; });
-    return count;
-  }
-
   // The labels that score best in one tree: they are k different ones, and make a bar for all others.
   template <class OpenNode> bool list_leaders(Scorer& scorer, OpenNode&& open_node) {
     leaders_.reset(k_);
@@ -195,10 +147,7 @@ private:
     return true;
   }
 
-  const Forest* forest_ = nullptr;
   std::uint32_t k_ = 1;
-  MetNodes nodes_;
-  std::uint64_t reached_ = 0;       // labels, by the tree that was entered last
   std::vector<Key> order_, listed_; // nodes, best first; labels to look up
   TopK leaders_;
   LabelNumbers seen_; // labels that were looked up
