@@ -20,8 +20,8 @@ from beamwood.life.cut import Cut
 from beamwood.life.diff import AnswerChanges, ChangedQuery, Difference, diff
 from beamwood.metrics import Metrics, evaluate
 from beamwood.model import Model, load
-from beamwood.shard.folder import shard
-from beamwood.shard.sharded import Sharded
+from beamwood.shards.folder import shard
+from beamwood.shards.sharded import Sharded
 from beamwood.storage import stream
 from beamwood.storage.activations import Activation
 from beamwood.storage.compress import Compression

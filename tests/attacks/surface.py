@@ -287,6 +287,8 @@ def files_room(folder: Path) -> Room:
     odd_text = odd(damaged.texts())
     return {
         "load": [(read, bw.load)],
+        "Sharded": [(read, bw.Sharded)],
+        "shard": [(read, lambda v: bw.shard(v, folder / "parts", 2)), (targets, lambda v: bw.shard(numbers(), v, 2))],
         "Lazy": [
             (read, lambda v: bw.Lazy(v).n_labels),
             (anything(), lambda v: bw.Lazy("model.bw", v)),

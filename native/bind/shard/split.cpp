@@ -107,8 +107,8 @@ int score_below(PyForest& self, const AnyIndex& offsets, const AnyIndex& feature
   const auto queries = scratch->batch.queries();
   if (queries.size() != labels.shape(0) || queries.size() + 1 != scratch->met.start.size())
     throw nb::value_error("results do not have a row for each query");
-  const bool sound = scratch->search.below(self.forest, queries, options, workers, filter, scratch->met, labels.data(),
-                                           scores.data());
+  const bool sound =
+      scratch->search.below(self.forest, queries, options, workers, filter, scratch->met, labels.data(), scores.data());
   return sound ? 0 : kDamaged;
 }
 

@@ -31,6 +31,7 @@ from beamwood.cli.estimate import estimate
 from beamwood.cli.index import index
 from beamwood.cli.mcp import mcp
 from beamwood.cli.serve import serve
+from beamwood.cli.shard import shard
 from beamwood.cli.support.options import DEBUG, flag
 from beamwood.cli.support.output import say
 from beamwood.cli.train import train
@@ -136,6 +137,7 @@ _VERBS = (
     update,
     diff,
     compress,
+    shard,
     convert,
     mcp,
     bench,

@@ -31,6 +31,7 @@ OWNERS = "part/owner"  # of the upper part: the shard of each label
 LABELS = "part/labels"  # of a shard: the model's number of each of its labels, rising
 MOST_SHARDS = 4096
 _GROUPS = 4  # parents per shard from which on siblings stay together
+_OF_THE_TOP = ("text", "cut", "lexical", "calibration", "baselines", "updates", "tokenizer")
 _OF_TREES = ("tree", PREFIX)
 
 
@@ -59,8 +60,8 @@ class Cutter:
             )
         if shape.activation.discount != 1:
             raise SettingsError(
-                f"the model has a discount of {shape.activation.discount}; expected none: what it hands down depends on "
-                "siblings, which shards do not keep together. Serve it whole."
+                f"the model has a discount of {shape.activation.discount}; expected none: what it hands down depends "
+                "on siblings, which shards do not keep together. Serve it whole."
             )
         self._model, self._parts, self._shape = model, model.parts, shape
         self._build = f"{model.version}-{shards}"
@@ -85,7 +86,8 @@ class Cutter:
                     sections[nodes_name(shard, tree, depth + 1)] = np.flatnonzero(mask).astype(np.uint32)
         index, lists = self._listed(None)
         part = {"build": self._build, "of": self._model.version, "shards": self.shards, "number": None}
-        return ModelParts(replace(self._shape, trees=sizes, index=index, weights=self._weights, part=part), sections | lists)
+        shape = replace(self._shape, trees=sizes, index=index, weights=self._weights, part=part)
+        return ModelParts(shape, sections | lists)
 
     def each_shard(self) -> Iterator[ModelParts]:
         """All shards, one after the other."""
@@ -98,7 +100,7 @@ class Cutter:
             if rows is not None:
                 sections["rows_of_label"] = np.ascontiguousarray(rows[own])
             part = {"build": self._build, "of": self._model.version, "shards": self.shards, "number": number}
-            nothing: dict[str, Any] = dict.fromkeys(("text", "cut", "lexical", "calibration", "baselines", "updates", "tokenizer"))
+            nothing: dict[str, Any] = dict.fromkeys(_OF_THE_TOP)
             shape = replace(
                 self._shape, labels=int(own.sum()), trees=sizes, index=index, weights=self._weights, part=part,
                 settings={}, **nothing,

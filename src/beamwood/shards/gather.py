@@ -17,9 +17,9 @@ from beamwood import _core
 from beamwood.engine import Engine, Forests, Found, allocate
 from beamwood.errors import BeamwoodError, FormatError, SettingsError
 from beamwood.inputs.matrices import as_csr
-from beamwood.shard.cut import nodes_name
-from beamwood.shard.part import OtherBuild
-from beamwood.shard.wire import Ask, Nodes, Told
+from beamwood.shards.cut import nodes_name
+from beamwood.shards.part import OtherBuild
+from beamwood.shards.wire import Ask, Nodes, Told
 from beamwood.storage.parts import ModelParts
 
 Answers = Mapping[int, Told | BaseException]
@@ -90,9 +90,9 @@ class Gathering:
                 found[tree, layer] = self._parts.sections.get(nodes_name(shard, tree, layer), np.zeros(0, np.uint32))
         return found
 
-    def with_send(self, send: Send) -> Gathering:
-        """The same, asking in another way."""
-        return Gathering(self._parts, self._forests, send, self._labels)
+    def with_send(self, wrap: Callable[[Send], Send]) -> Gathering:
+        """The same, asking in another way, made of the one that it has."""
+        return Gathering(self._parts, self._forests, wrap(self._send), self._labels)
 
     def topk(
         self,
@@ -211,4 +211,3 @@ def merged(lists: list[tuple[Any, Any]], queries: int, k: int) -> tuple[npt.NDAr
 def bits_of(mask: npt.NDArray[np.bool_], labels: npt.NDArray[Any]) -> bytes:
     """A filter as the bits of some labels."""
     return np.packbits(mask[labels]).tobytes()
-

@@ -1,4 +1,4 @@
-"""wire.py — what the upper part asks of a shard, and what the shard tells: plain arrays, which travel without a copy."""
+"""wire.py — questions of the upper part in, what a shard told of them out: arrays that travel without a copy."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ import numpy as np
 from beamwood import _core
 from beamwood.engine import Engine, Forests, allocate
 from beamwood.errors import BeamwoodError, DataError, FormatError
-from beamwood.shard.cut import LABELS
-from beamwood.shard.wire import Ask, Told
+from beamwood.shards.cut import LABELS
+from beamwood.shards.wire import Ask, Told
 from beamwood.storage.loading import load_piece
 from beamwood.storage.parts import ModelParts
 
@@ -102,6 +102,6 @@ class Part:
 def _check(fault: Any) -> None:
     if fault:
         raise FormatError(
-            "a shard is damaged, or was asked for rows that do not fit it. Get a fresh copy of its file; beamwood shard "
-            "makes one."
+            "a shard is damaged, or was asked for rows that do not fit it. Get a fresh copy of its file; `beamwood "
+            "shard` makes one."
         )

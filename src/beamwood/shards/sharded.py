@@ -16,11 +16,11 @@ from beamwood.filters import Filter
 from beamwood.hits import Hits, JsonAnswer
 from beamwood.inputs.arguments import checked_text
 from beamwood.ranker import Ranker
-from beamwood.shard.cut import OWNERS
-from beamwood.shard.folder import TOP, Manifest, read_manifest
-from beamwood.shard.gather import Coverage, Gathering, Send, ShardFilter, bits_of
-from beamwood.shard.part import Part
-from beamwood.shard.wire import Ask, Told
+from beamwood.shards.cut import OWNERS
+from beamwood.shards.folder import TOP, Manifest, read_manifest
+from beamwood.shards.gather import Coverage, Gathering, Send, ShardFilter, bits_of
+from beamwood.shards.part import Part
+from beamwood.shards.wire import Ask, Told
 from beamwood.storage.loading import load_piece
 from beamwood.storage.parts import ModelParts
 
@@ -155,8 +155,7 @@ class Partial:
         self._whole, self._missing = whole, set[int]()
         self._view = object.__new__(Sharded)
         self._view.__dict__.update(whole.__dict__)
-        send = whole._gathering._send
-        self._view._searcher = whole._gathering.with_send(self._tolerant(send))
+        self._view._searcher = whole._gathering.with_send(self._tolerant)
 
     def _tolerant(self, send: Send) -> Send:
         def ask(asks: Mapping[int, Ask]) -> Mapping[int, Told | BaseException]:

@@ -13,7 +13,7 @@ from typing import Any
 from beamwood.errors import FormatError, SettingsError
 from beamwood.inputs.arguments import positive
 from beamwood.model import Model, load
-from beamwood.shard.cut import Cutter
+from beamwood.shards.cut import Cutter
 from beamwood.storage import store
 from beamwood.storage.draft import checked_path, disk_errors
 from beamwood.storage.loading import load_piece
@@ -61,7 +61,9 @@ def shard(model: Model | str | os.PathLike[str], folder: str | os.PathLike[str],
     """
     target = checked_path(folder)
     count = positive(shards, "shards")
-    if target.exists():
+    with disk_errors(target, 0):
+        there = target.exists()  # a name that is too long is an error here
+    if there:
         raise SettingsError(f"{target} is there already; expected a new folder. Give another, or remove it first.")
     if not target.parent.is_dir():
         raise SettingsError(f"{target.parent} is no folder; expected one. Make it first.")
@@ -71,9 +73,7 @@ def shard(model: Model | str | os.PathLike[str], folder: str | os.PathLike[str],
     draft.mkdir()
     try:
         top = _written(cutter.top(), draft / TOP)
-        listed = [
-            _written(parts, draft / f"shard-{number:04}.bw") for number, parts in enumerate(cutter.each_shard())
-        ]
+        listed = [_written(parts, draft / f"shard-{number:04}.bw") for number, parts in enumerate(cutter.each_shard())]
         described = {
             "format": _FORMAT,
             "model": whole.version,
@@ -111,7 +111,9 @@ def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
         raise FormatError(f"{path} is damaged: it is not JSON. {_ADVICE}") from None
     try:
         if given["format"] != _FORMAT:
-            raise FormatError(f"{path} has format {given['format']!r:.20}; expected {_FORMAT}. Install a newer beamwood.")
+            raise FormatError(
+                f"{path} has format {given['format']!r:.20}; expected {_FORMAT}. Install a newer beamwood."
+            )
         shards = tuple(
             ShardFile(_name(one["file"]), str(one["version"]), int(one["labels"]), int(one["bytes"]))
             for one in given["shards"]
