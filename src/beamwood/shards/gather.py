@@ -78,7 +78,6 @@ class Gathering:
         self.build, self.shards, self._send = str(part["build"]), len(labels), send
         self._parts, self._shape, self._forests, self._labels = parts, parts.shape, forests, labels
         self._engine = forests.searcher(Engine())
-        self.layout, self.features = "cascade", parts.shape.features
         self._nodes = [self._nodes_of(shard) for shard in range(self.shards)]
 
     def _nodes_of(self, shard: int) -> dict[tuple[int, int], npt.NDArray[np.uint32]]:
@@ -110,7 +109,7 @@ class Gathering:
         """Labels and scores (n x k): as Searcher.topk. An exact search follows every node."""
         if with_stats:
             raise SettingsError("stats is True; expected False: the work of a model that was cut is done elsewhere.")
-        X = as_csr(X, self.features, "X")
+        X = as_csr(X, self._shape.columns, "X")
         head = self._shape.head
         width = k if head is None else min(max(k, head.candidates), self._shape.labels)
         rows = (X.indptr, X.indices, X.data)

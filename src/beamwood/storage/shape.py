@@ -56,7 +56,6 @@ class ModelShape:
     baselines: dict[str, Any] | None = None  # what rows and answers were like in training, for monitors
     updates: dict[str, int] | None = None  # labels added and removed since it was trained, as update/history.py counts
     blocks: FeatureBlocks | None = None  # named groups of features, of a model that was trained from them
-    part: dict[str, Any] | None = None  # of a model that was cut: which part this is, as shard/cut.py says
     part: dict[str, Any] | None = None  # of a model that was cut: which part this is, as shards/cut.py says
     tokenizer: Any = field(default=None, compare=False)  # the function that finds words, which no file holds
 
