@@ -181,6 +181,17 @@ def test_models_that_were_made_elsewhere(bias: bool) -> None:
         added.retrain(rows, np.ones((6, 11)))
 
 
+def test_retrain_with_a_column_per_label_adds_no_label(problem: tuple[Any, Any]) -> None:
+    X, Y = problem
+    model = bw.train(X[:600], Y[:600], "fast", progress=False)  # labels have numbers, not keys
+    more = model.retrain(X, Y, progress=False)
+    assert more.n_labels == model.n_labels == Y.shape[1]
+    wider = model.retrain(X, sp.csr_matrix(sp.hstack([Y, Y[:, :2]])), progress=False)
+    assert wider.n_labels == model.n_labels + 2
+    with pytest.raises(bw.DataError, match="at least, one per label of the model"):
+        model.retrain(X, Y[:, :3], progress=False)
+
+
 def test_a_tree_may_lose_whole_branches() -> None:
     model = foreign(True)
     fewer = model.remove_labels([0, 1, 2, 5])

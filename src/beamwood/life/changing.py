@@ -151,7 +151,8 @@ class Changing(Ranker):
 
         Give all rows, old and new: nothing is left of those that it was trained on. Labels that the model does not
         have are placed in its trees as by `add_labels`, and all weights are learned. X, Y, keys and names are as
-        there. Whether words rank beside the trees, and how, stays as it is; probabilities and a cut go: fit them anew.
+        there, but a matrix Y has a column per label of the model first. Whether words rank beside the trees, and how,
+        stays as it is; probabilities and a cut go: fit them anew.
         """
         watch = Stopwatch(progress_for(progress))
         parts, report = retrained(self._parts, X, Y, keys, names, checked_seed(seed), workers(threads), watch)

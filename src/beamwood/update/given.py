@@ -63,8 +63,13 @@ class Labelled:
         return np.bincount(self.Y.indices, minlength=self.new)
 
 
-def labelled(model: Known, X: Any, Y: Any, keys: Any, names: Any, texts: Any, threads: int | None) -> Labelled:
-    """Checks all that people can get wrong; see Model.add_labels for what may be given."""
+def labelled(
+    model: Known, X: Any, Y: Any, keys: Any, names: Any, texts: Any, threads: int | None, *, whole: bool = False
+) -> Labelled:
+    """Checks all that people can get wrong; see Model.add_labels for what may be given.
+
+    whole: Y has columns of the model's labels, if it is a matrix, and may have more for new ones.
+    """
     described = LabelTexts.checked(texts)
     if described.keys and model.text is None:
         raise DataError("texts is given to a model that knows no words; expected None. Give rows of the new labels.")
@@ -84,7 +89,7 @@ def labelled(model: Known, X: Any, Y: Any, keys: Any, names: Any, texts: Any, th
             both = _of_keys(model, new, lists)
         else:
             new = _together(model, new, [], described) if model.has_keys else None
-            both = _of_matrix(model, new, Y)
+            both = _of_matrix(model, new, Y, whole)
         if both.shape[0] != rows.shape[0]:
             raise DataError(f"Y has {both.shape[0]:,} rows and X {rows.shape[0]:,}; expected as many of each.")
     problem = Problem(rows, both)
@@ -160,14 +165,20 @@ def _of_keys(model: Known, new: tuple[str, ...], lists: list[list[str]]) -> Any:
     return sp.csr_matrix((np.ones(len(flat), np.float32), flat, start), shape=shape)
 
 
-def _of_matrix(model: Known, new: tuple[str, ...] | None, Y: Any) -> Any:
+def _of_matrix(model: Known, new: tuple[str, ...] | None, Y: Any, whole: bool) -> Any:
     """Y has a column per new label, or one per label of the model and behind them those of the new ones."""
-    matrix = sp.csr_matrix(label_matrix(Y, "Y", labels=0 if new is None else len(new)))
+    least = model.labels if whole else 0
+    matrix = sp.csr_matrix(label_matrix(Y, "Y", labels=least + (0 if new is None else len(new))))
     width = int(matrix.shape[1])
-    count = len(new) if new is not None else width - model.labels if width > model.labels else width
+    if width < least:
+        raise DataError(
+            f"Y has {width:,} columns; expected {least:,} at least, one per label of the model. Columns of new labels "
+            "come behind them."
+        )
+    count = len(new) if new is not None else width - model.labels if whole or width > model.labels else width
     if new is not None and not new and width != model.labels:
         raise DataError("keys is missing; expected a unique string for each new label, which the model's labels have.")
-    if width == count:
+    if width == count and not whole:
         before = empty_rows(matrix.shape[0], model.labels)
         return sp.csr_matrix(sp.hstack([before, matrix], format="csr"), dtype=np.float32)
     if width != model.labels + count:

@@ -43,7 +43,7 @@ def retrained(
     if X is None or Y is None:
         raise DataError(f"{'X' if X is None else 'Y'} is None; expected all rows to learn from, and their labels.")
     with watch.stage("rows", 0):
-        given = labelled(known_of(parts), X, Y, keys, names, None, threads)
+        given = labelled(known_of(parts), X, Y, keys, names, None, threads, whole=True)
         problem = _problem(given)
     how = How(settings, seed, threads, None)
     needed = estimated_bytes(problem, settings, threads)
