@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,6 +17,7 @@ from beamwood.batch.rows import Block
 from beamwood.batch.writers import Writer
 from beamwood.errors import DataError
 
+MOST_AT_ONCE = 4  # blocks: they are in memory then
 Ranked = tuple[Any, Any]  # n x k labels and scores, padded with -1 and -inf
 
 
@@ -89,20 +92,46 @@ class Place:
 def to_file(model: Any, rows: Iterator[Block], asked: Asked, writer: Writer, place: Place, meter: Meter) -> int:
     """Writes answers to a file that appears when all are there; returns how many rows there were."""
     with begun(place.target, place.made_from, place.resume, place.again) as partial:
-        done = _written(model, _after(rows, partial, meter), asked, writer, partial, meter)
+        answered = _at_once(model, _after(rows, partial, meter), asked, MOST_AT_ONCE if place.again else 1)
+        done = _written(answered, writer, partial, meter)
         partial.finish((lambda gathered: writer.convert(gathered, place.target)) if place.gathers else None)
     meter.done(done)
     return done
 
 
-def _written(model: Any, rows: Iterator[Block], asked: Asked, writer: Writer, partial: Partial, meter: Meter) -> int:
+def _at_once(model: Any, rows: Iterator[Block], asked: Asked, most: int) -> Iterator[tuple[Block, Ranked]]:
+    """The blocks in order, each with its answers. Some are asked at once, so that no thread waits for others.
+
+    most: how many; 1 where the next block may be long in coming.
+    """
+    many = min(asked.threads, most)
+    if many == 1:
+        yield from ((block, asked.answers(model, block)) for block in rows)
+        return
+    each = replace(asked, threads=asked.threads // many)
+    coming: deque[tuple[Block, Future[Ranked]]] = deque()
+    with ThreadPoolExecutor(many, "answers") as pool:
+        try:
+            for block in rows:
+                coming.append((block, pool.submit(each.answers, model, block)))
+                if len(coming) > many:
+                    first, answers = coming.popleft()
+                    yield first, answers.result()
+            while coming:
+                first, answers = coming.popleft()
+                yield first, answers.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _written(answered: Iterator[tuple[Block, Ranked]], writer: Writer, partial: Partial, meter: Meter) -> int:
     done = partial.resumed.rows
     if done:
         writer.note = partial.resumed.note
     else:
         partial.write(writer.start(), 0)
-    for block in rows:
-        data = writer.block(done, *asked.answers(model, block), block.ids)
+    for block, answers in answered:
+        data = writer.block(done, *answers, block.ids)
         done += len(block)
         partial.write(data, done, writer.note)
         meter.update(done, block.share)
