@@ -55,9 +55,9 @@ class Meter:
             print(line, file=self._out, flush=True)
 
 
-def meter_for(wanted: bool, to_standard_output: bool) -> Meter:
+def meter_for(shown: bool, to_standard_output: bool) -> Meter:
     """Nothing beside answers that go to the same terminal or into a pipe whose other end wants to be quiet."""
-    if not wanted:
+    if not shown:
         return Meter(None)
     if to_standard_output and (sys.stdout.isatty() or not sys.stderr.isatty()):
         return Meter(None)

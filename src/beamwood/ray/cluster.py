@@ -18,7 +18,7 @@ from beamwood.errors import BeamwoodError, DataError, FormatError, SettingsError
 
 TRIED = ((2, 60), (3, 0))  # Ray from this version on, and below that one
 _PATIENCE = 5.0  # seconds for the head of a cluster to take a connection
-_HOW = "Install it: pip install 'beamwood[ray]'."
+_HOW = "Install it: in a clone, pip install '.[ray]'."
 _OURS = {kind.__name__: kind for kind in (DataError, FormatError, SettingsError, BeamwoodError)}
 _RAISED = re.compile(rf"^beamwood\.errors\.({'|'.join(_OURS)}): (.+)$", re.MULTILINE)  # in a traceback
 _MISSING = re.compile(r"^ModuleNotFoundError: No module named '(\w+)", re.MULTILINE)

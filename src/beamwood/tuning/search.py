@@ -206,9 +206,9 @@ class Search:
         """The start, the best candidates that may be better than it, and the best of different kinds together."""
         tried = sorted((t for t in self._of(step) if t.name != START.name), key=lambda t: -t.gain)
         share = tried[0].rows / len(self._rest) if tried else 1.0
-        hopeful = [t for t in tried if t.gain > -t.error and self.limits.allow(t, share)][:kept]
-        best = [self.by_name[t.name] for t in hopeful]
-        gained = [self.by_name[t.name] for t in hopeful if t.gain > t.error]
+        promising = [t for t in tried if t.gain > -t.error and self.limits.allow(t, share)][:kept]
+        best = [self.by_name[t.name] for t in promising]
+        gained = [self.by_name[t.name] for t in promising if t.gain > t.error]
         together: list[Candidate] = []
         for candidate in gained:
             if together and not together[-1].axes & candidate.axes:

@@ -1,8 +1,8 @@
 // What is known of a layer's blocks in, the matcher expected to be quickest out: the engine's `auto`.
 //
 // The paper's rule of thumb (dense for large batches, hash for sparse queries, binary where memory is short, march
-// never) as a small sum of costs. Costs are nanoseconds a block, fitted by eye to bench/variants.py; they decide
-// speed alone, never bits.
+// never) as a small sum of costs. Costs are nanoseconds per block, as `beamwood bench` found them; they decide
+// only speed, never bits.
 #pragma once
 #include <algorithm>
 #include <cmath>
