@@ -53,7 +53,7 @@ help:
 	@echo "make sanitize   native tests and fuzzing under ASan + UBSan, native tests under TSan"
 	@echo "make sanitize-short  a part of it in minutes, for every commit"
 	@echo "make test-arm   native tests and ARM_MODELS=$(ARM_MODELS) models on emulated 64-bit ARM: the same bits"
-	@echo "make promises   an hour of campaigns against what we promise, into docs/promises.md; PROMISES=long, ONLY='2 3'"
+	@echo "make promises   an hour of campaigns against what we promise, into docs/trust/promises.md; PROMISES=long, ONLY='2 3'"
 	@echo "make coverage-native  lines of native code that the native tests run, with a floor"
 	@echo "make lint       ruff and clang-format, as in make test"
 	@echo "make format     rewrite the sources as make lint wants them"
@@ -199,8 +199,8 @@ test-arm: native
 	  echo "here $$here, ARM $$there" && [ "$$here" = "$$there" ]
 
 promises: $(VENV)/.package $(VENV)/.developer
-	$(call say,what we promise$(comma) broken on purpose: docs/promises.md)
-	@$(BIN)/python tests/promises/run.py $(if $(filter long,$(PROMISES)),--long) --page docs/promises.md $(ONLY)
+	$(call say,what we promise$(comma) broken on purpose: docs/trust/promises.md)
+	@$(BIN)/python tests/promises/run.py $(if $(filter long,$(PROMISES)),--long) --page docs/trust/promises.md $(ONLY)
 
 # Which lines of the core the native tests run, by gcov: CXX must be a gcc. The floor is in pyproject.toml.
 coverage-native: $(VENV)/.developer

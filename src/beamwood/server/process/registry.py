@@ -97,6 +97,7 @@ class Registry:
         for name, served in opened(self._options, files, verify=False).items():
             before = self._served[name]
             same = served.version == before.version and served.lists == before.lists
+            same = same and before.model.searcher.forest.intact()  # one whose file was cut is replaced by its like
             fresh[name] = before if same else served
         return fresh
 
