@@ -41,7 +41,7 @@ def pytest_of(*paths: str, variable: str = "", full: int = 0, first: str = "") -
         given = {**os.environ, **({variable: str(cases)} if variable else {})}
         if first:
             given[first] = str(case if case is not None else seed % 1_000_000_000)
-        command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "--timeout=0", *paths]
+        command = [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", "--timeout=0", *paths]
         found = subprocess.run(command, cwd=TESTS.parent, env=given, capture_output=True, text=True, check=False)
         passed = re.search(r"(\d+) passed", found.stdout)
         told = f"{passed[1] if passed else 0} tests passed" + (f", seed {seed}" if first else "")

@@ -122,4 +122,5 @@ def once(call: Callable[[], Any], number: int, expected: Any) -> str | None:
     os.close(said)
     if os.WIFSIGNALED(status):
         return f"{NANOBIND if 'nanobind' in last else ''}died by {signal.Signals(os.WTERMSIG(status)).name}: {last}"
-    return {0: None, 3: "another answer", 4: "a foreign exception"}.get(os.WEXITSTATUS(status), "ended oddly")
+    wrong = {0: None, 3: "another answer", 4: f"a foreign exception: {last}"}
+    return wrong.get(os.WEXITSTATUS(status), "ended oddly")

@@ -46,7 +46,7 @@ def main(what: str, folder: str, size: str, seed: str, plant: str) -> None:
         if what == "killed":
             for how in (KILL_BEFORE, KILL_AFTER):
                 case.each_call(how, outcome)
-            case.power_losses(int(10_000 * float(size)) // len(models) or 100, random.Random(int(seed)), outcome)
+            case.power_losses(int(12_000 * float(size)) // len(models) or 100, random.Random(int(seed)), outcome)
         else:
             for how in ERRORS:
                 case.each_call(how, outcome)

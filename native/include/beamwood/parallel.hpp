@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <stop_token>
 #include <system_error>
 #include <thread>
@@ -127,10 +128,13 @@ public:
     std::lock_guard guard(lock_);
     try {
       while (workers_.size() < helpers) workers_.emplace_back([this](const std::stop_token& stop) { serve(stop); });
-    } catch (const std::system_error&) { // the machine gives no more threads: those that are there do the work
+    } catch (const std::exception&) { // no more threads, or no memory for them: those that are there do the work
     }
     if (workers_.empty()) return;
-    for (unsigned i = 0; i < helpers; ++i) queue_.push_back(job);
+    try { // whoever has taken the job works for a caller that must not be gone: fewer helpers, but no exception
+      for (unsigned i = 0; i < helpers; ++i) queue_.push_back(job);
+    } catch (const std::bad_alloc&) {
+    }
     wake_.notify_all();
   }
 

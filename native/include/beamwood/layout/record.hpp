@@ -141,7 +141,7 @@ inline void put_sibling(const SetForm& form, std::uint32_t* set, std::uint64_t c
 // Calls visit(sibling) for each of the `count` siblings of a set, rising. False when they are others than the chunk has.
 template <class Visit>
 inline bool each_sibling_of(const SetForm& form, const std::uint32_t* set, std::uint64_t count, std::uint32_t width,
-                            Visit&& visit) noexcept {
+                            Visit&& visit) {
   if (!form.bits(count)) {
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint32_t sibling = half_word(set, i);
@@ -163,7 +163,7 @@ inline bool each_sibling_of(const SetForm& form, const std::uint32_t* set, std::
 // Calls emit(sibling, weight) for every weight of the record at `at`. False when it or a sibling leaves the chunk.
 template <class Emit>
 inline bool each_weight(const std::uint32_t* words, std::uint64_t word_count, std::uint64_t at, const RecordForm& form,
-                        Emit&& emit) noexcept {
+                        Emit&& emit) {
   if (at >= word_count) return false;
   const std::uint32_t* const record = words + at;
   const std::uint64_t n = form.weights(record), m = form.children(record);

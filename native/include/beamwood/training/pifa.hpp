@@ -34,7 +34,7 @@ public:
     return true;
   }
 
-  template <class F> void drain(F&& f) noexcept {
+  template <class F> void drain(F&& f) {
     for (std::size_t g = 0; g < group_.size(); ++g) {
       for (std::uint64_t words = group_[g]; words; words &= words - 1) {
         const std::size_t w = g * 64 + static_cast<std::size_t>(std::countr_zero(words));
