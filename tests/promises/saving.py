@@ -50,7 +50,7 @@ def main(what: str, folder: str, size: str, seed: str, plant: str) -> None:
         else:
             for how in ERRORS:
                 case.each_call(how, outcome)
-    outcome.told = f"{outcome.told}; seed {seed}"
+    outcome.told = f"seed {seed}"
     show(outcome)
 
 
