@@ -53,20 +53,22 @@ class Client:
             self._headers["authorization"] = f"Bearer {token}"
         self._model, self._retries = model, retries
 
-    def search(self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None, **more: Any) -> Hits:
+    def search(
+        self, text: str, k: int = 10, beam: int | None = None, min_score: float | None = None, **more: Any
+    ) -> Hits:
         """The best k labels for a text, as Model.search gives them. more: exact, allow, deny, missing, filter."""
         answer = self._ask(text=text, k=k, beam=beam, min_score=min_score, **more)
         return _hits(answer, round(answer["engine_us"] * 1000))
 
     def search_many(
-        self, texts: Sequence[str], k: int = 10, beam: int = 10, min_score: float | None = None, **more: Any
+        self, texts: Sequence[str], k: int = 10, beam: int | None = None, min_score: float | None = None, **more: Any
     ) -> Answers:
         """The same for many texts at once."""
         texts = as_texts(texts)
         answer = self._ask(texts=texts, k=k, beam=beam, min_score=min_score, **more)
         return Answers((_hits(result) for result in answer["results"]), texts)
 
-    def topk(self, features: Sequence[tuple[int, float]], k: int = 10, beam: int = 10, **more: Any) -> Hits:
+    def topk(self, features: Sequence[tuple[int, float]], k: int = 10, beam: int | None = None, **more: Any) -> Hits:
         """The best k labels for a row of numbers: (index, value) pairs."""
         return _hits(self._ask(features=[list(pair) for pair in features], k=k, beam=beam, **more))
 

@@ -169,7 +169,13 @@ class Model(Changing):
         return Model(self._parts, replace(self._engine, **given), self._report, self._forests)
 
     def evaluate(
-        self, X: Queries, Y: Truth, at: Sequence[int] = (1, 3, 5, 10), *, beam: int = 10, threads: int | None = None
+        self,
+        X: Queries,
+        Y: Truth,
+        at: Sequence[int] = (1, 3, 5, 10),
+        *,
+        beam: int | None = None,
+        threads: int | None = None,
     ) -> Metrics:
         """How well it ranks: precision, recall, nDCG with standard errors, recall of frequent and of rare labels.
 
@@ -178,7 +184,7 @@ class Model(Changing):
         """
         rows, truth = rows_and_all_truth(self, X, Y)
         k = min(checked_ranks(at)[-1], self.n_labels)
-        answers = self.topk(rows, k=k, beam=positive(beam, "beam"), threads=workers(threads))
+        answers = self.topk(rows, k=k, beam=beam, threads=workers(threads))
         answers[0][np.diff(rows.indptr) == 0] = -1
         return evaluate(answers, truth, at, rows_of_label=self.rows_of_label)
 
@@ -363,12 +369,12 @@ def _unpickled(carried: Any, state: dict[str, Any]) -> Model:
 
 
 def _precision(model: Model, X: RowsLike, Y: LabelsLike) -> dict[int, float]:
-    """Precision at each rank, in percent, with the usual beam."""
+    """Precision at each rank, in percent, with the model's own beam."""
     truth = label_matrix(Y, "Y", labels=model.n_labels)
     if truth.shape[1] != model.n_labels:
         raise DataError(
             f"Labels to measure on have shape {truth.shape}; expected a row for each query and "
             f"{model.n_labels:,} columns, one per label. Give measure=(X, Y) with the labels that the model has."
         )
-    found = evaluate(model.topk(X, k=max(MEASURED), beam=max(MEASURED), threads=cores()), truth, at=MEASURED)
+    found = evaluate(model.topk(X, k=max(MEASURED), threads=cores()), truth, at=MEASURED)
     return {rank: 100 * float(found.precision[rank]) for rank in MEASURED}

@@ -85,6 +85,14 @@ class Ranker:
         """What people read for every label, in order; built anew at each call."""
         return [self._strings.name(label) for label in range(self.n_labels)]
 
+    @property
+    def beam(self) -> int:
+        """How many nodes per layer a search keeps that does not say how many."""
+        return self._parts.shape.beam
+
+    def _beam(self, given: int | None) -> int:
+        return self._parts.shape.beam if given is None else positive(given, "beam")
+
     def label_of(self, key: str) -> int | None:
         """The label with this key, or None."""
         return self._strings.find(key)
@@ -122,7 +130,7 @@ class Ranker:
         self,
         X: RowsLike,
         k: int = ...,
-        beam: int = ...,
+        beam: int | None = ...,
         threads: int = ...,
         *,
         exact: bool = ...,
@@ -135,7 +143,7 @@ class Ranker:
         self,
         X: RowsLike,
         k: int = ...,
-        beam: int = ...,
+        beam: int | None = ...,
         threads: int = ...,
         *,
         exact: bool = ...,
@@ -147,7 +155,7 @@ class Ranker:
         self,
         X: RowsLike,
         k: int = 10,
-        beam: int = 10,
+        beam: int | None = None,
         threads: int = 1,
         *,
         exact: bool = False,
@@ -157,13 +165,15 @@ class Ranker:
     ) -> tuple[Labels, Scores] | tuple[Labels, Scores, Stats]:
         """The best k labels of each row of X and their scores: two n x k arrays in rank order, padded with -1 and -inf.
 
-        beam: nodes kept per layer. exact=True looks for the true best k instead, however many nodes that takes.
+        beam: nodes kept per layer; None: as many as the model stores (its `beam`). exact=True looks for the true best
+        k instead, however many nodes that takes.
         stats=True also returns what the call did. filter: find only allowed labels (see `filter`); the search then
         goes on until it has k of them or there are no more. A k above n_labels adds columns of padding, as asked for;
         predict, search and search_many pad nothing, and a k above n_labels costs them nothing.
         threshold: keep only labels that apply: of at least this probability, or, with True, those above the stored cut
         (see `cut`); rows then have as many labels as apply, up to k.
         """
+        beam = self._parts.shape.beam if beam is None else beam
         counts = type(k) is int and type(beam) is int and type(threads) is int
         if not (counts and 1 <= k <= MOST and 1 <= beam <= MOST and 1 <= threads <= MOST):
             k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
@@ -182,7 +192,7 @@ class Ranker:
         self,
         X: Any,
         k: int = 10,
-        beam: int = 10,
+        beam: int | None = None,
         threads: int = 1,
         *,
         exact: bool = False,
@@ -192,7 +202,7 @@ class Ranker:
         """As topk, and the members that listed each answer: 1 trees, 2 words, 3 both; None where there is one."""
         if self._parts.shape.head is None:
             return *self.topk(X, k, beam, threads, exact=exact, filter=filter, threshold=threshold), None
-        k, beam, threads = positive(k, "k"), positive(beam, "beam"), positive(threads, "threads")
+        k, beam, threads = positive(k, "k"), self._beam(beam), positive(threads, "threads")
         if exact:
             self._check_exact()
         native = None if filter is None else self._native_filter(filter)
@@ -236,7 +246,7 @@ class Ranker:
         self,
         X: RowsLike,
         k: int = 10,
-        beam: int = 10,
+        beam: int | None = None,
         threads: int = 1,
         *,
         exact: bool = False,
@@ -264,7 +274,7 @@ class Ranker:
         self,
         text: str,
         k: int = 10,
-        beam: int = 10,
+        beam: int | None = None,
         min_score: float | None = None,
         *,
         exact: bool = False,
@@ -280,7 +290,7 @@ class Ranker:
         if exact or threshold is not None:
             texts = [checked_text(text)]
             return self.search_many(texts, k, beam, 1, min_score, exact=exact, filter=filter, threshold=threshold)[0]
-        k, beam = min(positive(k, "k"), self._parts.shape.labels), positive(beam, "beam")
+        k, beam = min(positive(k, "k"), self._parts.shape.labels), self._beam(beam)
         native = None if filter is None else self._native_filter(filter)
         found = self._searcher.search(
             fitted.given(checked_text(text)), fitted.vectorizer, self._captions, k, beam, native
@@ -288,11 +298,16 @@ class Ranker:
         return hits_above(found[3], min_score, found[1], found[2])
 
     def search_json(
-        self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None, filter: Filter | None = None
+        self,
+        text: str,
+        k: int = 10,
+        beam: int | None = None,
+        min_score: float | None = None,
+        filter: Filter | None = None,
     ) -> JsonAnswer:
         """The hits of search as JSON, in bytes: what a server sends on, without a Python object for each hit."""
         fitted = self._fitted_text()
-        k, beam = min(positive(k, "k"), self._parts.shape.labels), positive(beam, "beam")
+        k, beam = min(positive(k, "k"), self._parts.shape.labels), self._beam(beam)
         native = None if filter is None else self._native_filter(filter)
         least = -np.inf if min_score is None else min_score
         _, fields, nanoseconds = self._searcher.search_json(
@@ -308,7 +323,7 @@ class Ranker:
         self,
         texts: Sequence[str],
         k: int = 10,
-        beam: int = 10,
+        beam: int | None = None,
         threads: int = 1,
         min_score: float | None = None,
         *,

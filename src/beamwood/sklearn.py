@@ -105,7 +105,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Ranks labels with a tree of sparse linear models; for y of classes and for indicator matrices of many labels.
 
     preset:        "fast", "balanced" or "best"; every other setting that is None is the preset's (see `Settings`).
-    beam:          nodes kept per layer in predict.
+    beam:          nodes kept per layer in predict; None: as many as the preset has chosen.
     k:             labels that predict gives each row of a multi-label problem at most; None: with a stored cut as many
                    as apply, without one as many as the rows of fit have on average, rounded (`k_`).
     threshold:     what these labels must reach as well: a probability of a calibrated model, a score of another; None:
@@ -122,7 +122,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         preset: str = "balanced",
         *,
-        beam: int = 10,
+        beam: int | None = None,
         k: int | None = None,
         threshold: float | None = None,
         calibrate: bool | float = False,
@@ -236,7 +236,7 @@ class XMRClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         every = self.model_.n_labels
         sparse = self._multilabel() and self.y_sparse_
-        beam = max(self.beam, every) if every <= _FEW_LABELS and not sparse else self.beam
+        beam = max(self.beam or 1, every) if every <= _FEW_LABELS and not sparse else self.beam
         labels, shown = self._topk(X, min(every, DEPTH_OF_CUT if sparse else _FEW_LABELS), beam=beam)
         if self.model_.is_calibrated:
             shown = self.model_.probability(shown)

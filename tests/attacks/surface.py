@@ -258,6 +258,7 @@ def models_room(folder: Path) -> Room:
             (anything(), lambda v: sure().topk(plain(FEATURES), threshold=v)),
         ],
         "Model.probability": [(odd(scores(LABELS)), lambda v: sure().probability(v))],
+        "Model.with_beam": [(anything(), lambda v: numbers().with_beam(v))],
         "Model.with_rows_of_label": [(anything(), lambda v: numbers().with_rows_of_label(v))],
         "interop.from_nodes": [
             (damaged.sparse(LABELS), lambda v: interop.from_nodes([-1] * LABELS, v)),

@@ -46,7 +46,7 @@ def mutated(seed: bytes, chance: random.Random) -> bytes:
 @pytest.mark.parametrize(("posted", "seeds"), [(True, BODIES), (False, QUERIES)])
 def test_what_is_read_quickly_means_the_same_to_the_full_reader(posted: bool, seeds: list[bytes]) -> None:
     options = ServeOptions(models={"shop": Path("shop.bw")})
-    quick = _core.QuestionReader(options.k, options.beam, options.max_k, options.max_beam)
+    quick = _core.QuestionReader(options.k, options.beam or 0, options.max_k, options.max_beam)
     full = RequestReader(options).search if posted else RequestReader(options).search_query
     chance, plain = random.Random(0), 0
     for number in range(30_000):

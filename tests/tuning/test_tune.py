@@ -98,7 +98,7 @@ def test_limits_leave_out_what_is_too_slow_or_too_large() -> None:
 def searched(gains: dict[str, list[float]], sizes: list[int], every: int) -> Search:
     """A search whose trials gained so much at each step, on rows that all agree but for a little noise."""
     X, Y = random_problem(every + 60, 20, 5, seed=0)
-    search = Search(Material.of(X, Y), {"preset": "fast"}, 1.0, 0, 1, 10, Limits(), lambda trial: None)
+    search = Search(Material.of(X, Y), {"preset": "fast"}, 1.0, 0, 1, Limits(), lambda trial: None)
     noise = np.random.default_rng(0).normal(0, 0.5, (60, 3))
     for step, rows in enumerate(sizes):
         search.found[step, START.name] = np.zeros((60, 3))

@@ -128,8 +128,10 @@ public:
   // A model in the place of the one of that name; the first one that was given answers when none is named.
   // parts: forest, vectorizer, captions, options of the engine; nothing if it knows no words.
   // kinds: what costs call a question by the width of its beam in bits.
-  void put(const std::string& name, const nb::tuple& parts, std::string begin, std::vector<std::size_t> kinds) {
-    Model fresh{name, std::move(begin), std::move(kinds), parts};
+  // beam: of questions that bring none.
+  void put(const std::string& name, const nb::tuple& parts, std::string begin, std::vector<std::size_t> kinds,
+           std::uint32_t beam) {
+    Model fresh{name, std::move(begin), std::move(kinds), beam, parts};
     if (parts.size() > 0) {
       fresh.forest = nb::cast<PyForest*>(parts[0]), fresh.vectorizer = nb::cast<Vectorizer*>(parts[1]);
       fresh.captions = nb::cast<Captions*>(parts[2]);
@@ -152,9 +154,10 @@ public:
   // The answer to POST (query is empty, body is JSON) or GET, or None.
   std::optional<nb::bytes> answer(bool posted, std::string_view query, const nb::list& headers, std::string_view body) {
     const auto begun = Clock::now();
-    const auto asked = posted ? reader_.read(body) : reader_.read_query(query);
+    auto asked = posted ? reader_.read(body) : reader_.read_query(query);
     Model* const model = asked ? find_model(asked->model) : nullptr;
     if (!model || !model->forest) return std::nullopt;
+    if (!asked->beam) asked->beam = model->beam;
     const Headers found = read(headers);
     if (!found.plain) return std::nullopt;
     const std::size_t kind = model->kinds[std::bit_width(asked->beam)];
@@ -183,6 +186,7 @@ private:
   struct Model {
     std::string name, begin;
     std::vector<std::size_t> kinds;
+    std::uint32_t beam;
     nb::tuple owner; // of what follows
     PyForest* forest = nullptr;
     Vectorizer* vectorizer = nullptr;
@@ -335,7 +339,8 @@ void bind_serving(nb::module_& m) {
            nb::arg("costs"), nb::arg("counts"), nb::arg("lines"), nb::arg("prefix"))
       .def_rw("head", &ShortSearches::head)
       .def_rw("hosts", &ShortSearches::hosts)
-      .def("put", &ShortSearches::put, nb::arg("name"), nb::arg("parts"), nb::arg("begin"), nb::arg("kinds"))
+      .def("put", &ShortSearches::put, nb::arg("name"), nb::arg("parts"), nb::arg("begin"), nb::arg("kinds"),
+           nb::arg("beam"))
       .def(
           "id_of",
           [](ShortSearches& self, std::optional<nb::bytes> given) {

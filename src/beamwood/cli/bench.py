@@ -58,7 +58,7 @@ def bench(
     queries: Annotated[int, typer.Option("--queries", "-n", min=1, help="Use this many of the first rows.")] = 1000,
     rounds: Annotated[int, typer.Option(min=1, help="Runs of each variant, in turns; the quickest counts.")] = 5,
     k: o.K = 10,
-    beam: o.Beam = 10,
+    beam: o.Beam = None,
     out: Out = Path("bench-report"),
     own_sets: OwnSets = None,
     rivals: Rivals = None,
@@ -87,7 +87,7 @@ def bench(
 
     given = Given.of(locals())
     model = bw.load(subject)
-    X = _rows(model, given, queries)
+    X, beam = _rows(model, given, queries), beam or model.beam
     progress = progress_for(not (quiet or json_))
     times = time_variants(model, X, k=k, beam=beam, rounds=rounds, progress=progress)
     if json_:

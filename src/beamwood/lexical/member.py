@@ -52,12 +52,12 @@ class Member:
 
 
 def lexical_member(
-    problem: Problem, lexical: bool | str, texts: Any, trees_of: TreesOf, seed: int, threads: int, beam: int = 10
+    problem: Problem, lexical: bool | str, texts: Any, trees_of: TreesOf, seed: int, threads: int
 ) -> Member:
     """The member of a problem, whose rows are as the trees see them. texts: labels x features of their own, or None."""
     if lexical == "auto" and texts is None and problem.X.nnz > LONG_ROWS * problem.rows:
         return Member({"kept": False, "why": f"rows have more than {LONG_ROWS} features: words would take too long"})
-    head, told = _fitted(problem, texts, trees_of, seed, threads, beam)
+    head, told = _fitted(problem, texts, trees_of, seed, threads)
     only_texts = texts is not None and bool((np.diff(texts.indptr)[problem.rows_of_label == 0] > 0).any())
     if lexical is True or only_texts:  # labels that have only a text are found by words or not at all
         told = {**told, "kept": True, "asked": lexical is True}
@@ -73,14 +73,14 @@ def lexical_member(
 
 
 def _fitted(
-    problem: Problem, texts: Any, trees_of: TreesOf, seed: int, threads: int, beam: int
+    problem: Problem, texts: Any, trees_of: TreesOf, seed: int, threads: int
 ) -> tuple[Head | None, dict[str, Any]]:
     """A head and what it gains on rows that its members have not seen; no head where there is too little to tell."""
     smaller = smaller_problem(problem, texts, seed)
     if smaller is None:
         return None, {"kept": False, "why": "too few rows to tell what words gain"}
     kept, held, own, known = smaller
-    k1, found, head = _best_k1(trees_of(kept), kept, held, own, threads, beam)
+    k1, found, head = _best_k1(trees_of(kept), kept, held, own, threads)
     before, after, error = gain_of(found.of_rows(known), head)
     told: dict[str, Any] = {
         "kept": head.words > 0 and is_gain(before, after, error),
@@ -95,11 +95,9 @@ def _fitted(
     return head, told
 
 
-def _best_k1(
-    trees: Any, kept: Problem, held: Problem, texts: Any, threads: int, beam: int
-) -> tuple[float, Candidates, Head]:
+def _best_k1(trees: Any, kept: Problem, held: Problem, texts: Any, threads: int) -> tuple[float, Candidates, Head]:
     """The k1 whose words rank held-out rows best with the trees; not the usual one only where chance is no reason."""
-    listed = trees.topk(held.X, min(CANDIDATES, held.labels), beam, threads)
+    listed = trees.topk(held.X, min(CANDIDATES, held.labels), threads=threads)
     path, rowless = trees.info()["path"], kept.rows_of_label == 0
     best: tuple[float, Candidates, Head] | None = None
     most: npt.NDArray[np.float64] = np.zeros(1)

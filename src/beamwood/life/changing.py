@@ -67,6 +67,10 @@ class Changing(Ranker):
         """The same model, for which queries are divided by their length first."""
         return self._with_trees(assemble.with_unit_rows(self._parts), self._report)
 
+    def with_beam(self, beam: int) -> Self:
+        """The same model, which keeps so many nodes per layer in every search that does not say how many."""
+        return self._changed(assemble.with_beam(self._parts, beam), self._report)
+
     def calibrate(self, X: Queries, Y: Truth, *, threads: int | None = None) -> Self:
         """The same model, which knows how probable its answers are: fitted on these rows and their true labels.
 

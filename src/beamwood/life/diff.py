@@ -100,7 +100,7 @@ def diff(
     queries: Any = None,
     labels: Any = None,
     *,
-    beam: int = 10,
+    beam: int | None = None,
     threads: int | None = None,
     most: int = 10,
 ) -> Difference:
@@ -109,10 +109,11 @@ def diff(
     old, new: models, or their files.
     queries:  texts, or a matrix of rows for models of the same features.
     labels:   for each query a list of its true label keys: the quality of both models is measured.
+    beam:     nodes kept per layer; None: as many as each model stores.
     most:     so many of the queries that changed most are shown, with both answers.
     """
     before, after = _model(old, "old"), _model(new, "new")
-    most, beam = positive(most, "most"), positive(beam, "beam")
+    most, beam = positive(most, "most"), None if beam is None else positive(beam, "beam")
     match = _Matched(before, after)
     if queries is None:
         if labels is not None:
@@ -209,7 +210,7 @@ class _Queries:
     def called(self, row: int) -> str:
         return f"row {row}" if self.texts is None else self.texts[row]
 
-    def asked(self, model: Model, rows: slice, beam: int, threads: int) -> tuple[Ints, npt.NDArray[np.float32]]:
+    def asked(self, model: Model, rows: slice, beam: int | None, threads: int) -> tuple[Ints, npt.NDArray[np.float32]]:
         """The first ten labels, -1 where there are fewer."""
         k = max(RANKS)
         if self.texts is None:
@@ -222,7 +223,7 @@ class _Queries:
 
 
 def _answers(
-    match: _Matched, asked: _Queries, truth: Sequence[Sequence[str]] | None, beam: int, threads: int, most: int
+    match: _Matched, asked: _Queries, truth: Sequence[Sequence[str]] | None, beam: int | None, threads: int, most: int
 ) -> AnswerChanges:
     k, parts = max(RANKS), range(0, asked.count, _PER_CALL)
     both: list[tuple[Any, Any]] = []

@@ -39,7 +39,7 @@ def predict(
     output: str | os.PathLike[str] | None = None,
     *,
     k: int = 10,
-    beam: int = 10,
+    beam: int | None = None,
     min_score: float | None = None,
     threshold: bool | float | None = None,
     filter: Filter | None = None,
@@ -69,7 +69,7 @@ def predict(
     workers:        how many at most; None: as many as the cluster has CPUs, less one for reading.
     address:        as in `beamwood.ray.train`.
     """
-    how: dict[str, Any] = {"k": positive(k, "k"), "beam": positive(beam, "beam")}
+    how: dict[str, Any] = {"k": positive(k, "k"), "beam": None if beam is None else positive(beam, "beam")}
     how |= {"min_score": min_score, "threshold": threshold, "filter": filter}
     columns = Columns(text_column, None if sparse_columns is None else tuple(sparse_columns), _names(keep))
     sizes = _Sizes(

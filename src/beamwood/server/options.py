@@ -76,7 +76,9 @@ class ServeOptions:
     )
     page: bool = _option("Show the search page at /.", WHO, True, flag="--page/--no-page")
     k: int = _option("Labels returned for each query.", ANSWERS, 10, flag="--k/-k")
-    beam: int = _option("Nodes kept per layer: more is slower and finds more.", ANSWERS, 10, flag="--beam/-b")
+    beam: int | None = _option(
+        "Nodes kept per layer: more is slower and finds more. Each model's own if not given.", ANSWERS, flag="--beam/-b"
+    )
     max_k: int = _option("The largest k of a request.", LIMITS, 1000)
     max_beam: int = _option("The widest beam of a request.", LIMITS, 1000)
     max_texts: int = _option("The most texts of a request.", LIMITS, 1000)
@@ -107,14 +109,16 @@ class ServeOptions:
         self._check_range("port", self.port, 0, 65535)
         self._check_range("workers", self.workers, 1, WORKERS_AT_MOST)
         self._check_range("threads", self.threads, 1, WORKERS_AT_MOST)
-        for name in ("beam", "k", "max_k", "max_beam", "max_texts", "max_hits", "max_keys", "max_body", "queue"):
+        for name in ("k", "max_k", "max_beam", "max_texts", "max_hits", "max_keys", "max_body", "queue"):
             self._check_range(name, getattr(self, name), 1, 2**31 - 1)
+        if self.beam is not None:
+            self._check_range("beam", self.beam, 1, 2**31 - 1)
         for name in ("queue_ms", "timeout_ms", "read_timeout_ms", "keep_alive_s", "drain_s"):
             self._check_range(name, getattr(self, name), 0.001, 1e9)
-        if self.k > self.max_k or self.beam > self.max_beam:
+        if self.k > self.max_k or (self.beam or 1) > self.max_beam:
             raise SettingsError(
-                f"--k is {self.k} and --beam is {self.beam}; expected at most --max-k ({self.max_k}) and --max-beam "
-                f"({self.max_beam}). Raise the limits or lower the usual values."
+                f"--k is {self.k} and --beam is {self.beam or 1}; expected at most --max-k ({self.max_k}) and "
+                f"--max-beam ({self.max_beam}). Raise the limits or lower the usual values."
             )
         if self.reload_guard is not None:
             self._check_range("reload_guard", self.reload_guard, 0.0, 1.0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from beamwood.errors import DataError
-from beamwood.inputs.arguments import cores, plain_array
+from beamwood.inputs.arguments import cores, plain_array, positive
 from beamwood.inputs.matrices import is_sparse
 from beamwood.inputs.text import FittedText
 from beamwood.lexical.head import Head
@@ -17,7 +17,7 @@ from beamwood.storage.activations import Activation
 from beamwood.storage.build import Sections, TreeSize, build_tree
 from beamwood.storage.layers import Layer
 from beamwood.storage.parts import ModelParts
-from beamwood.storage.shape import IndexShape, ModelShape
+from beamwood.storage.shape import USUAL_BEAM, IndexShape, ModelShape
 from beamwood.storage.strings import StringTable, string_sections
 
 # What belongs to the trees and lists of one model, and to how probable its answers are: arrays, and parts of the shape.
@@ -36,6 +36,7 @@ class Assembly:
     sizes: list[TreeSize] = field(default_factory=list)
     features: int = 0
     labels: int = 0
+    beam: int = USUAL_BEAM
 
     def add(self, layers: Sequence[Layer]) -> None:
         """Builds the arrays of the next tree."""
@@ -63,7 +64,13 @@ class Assembly:
     def parts(self) -> ModelParts:
         """The model of all trees so far."""
         shape = ModelShape(
-            self.features, self.labels, self.activation, tuple(self.sizes), self.settings, unit_rows=self.unit_rows
+            self.features,
+            self.labels,
+            self.activation,
+            tuple(self.sizes),
+            self.settings,
+            unit_rows=self.unit_rows,
+            beam=self.beam,
         )
         return ModelParts(shape, self.sections)
 
@@ -146,6 +153,11 @@ def with_names(parts: ModelParts, names: Sequence[str] | None, keys: Sequence[st
 def with_unit_rows(parts: ModelParts) -> ModelParts:
     """The same, for which queries are divided by their length first."""
     return ModelParts(replace(parts.shape, unit_rows=True), parts.sections)
+
+
+def with_beam(parts: ModelParts, beam: int) -> ModelParts:
+    """The same, which keeps so many nodes per layer where a search does not say how many."""
+    return ModelParts(replace(parts.shape, beam=positive(beam, "beam")), parts.sections)
 
 
 def with_text(parts: ModelParts, text: FittedText) -> ModelParts:

@@ -113,6 +113,7 @@ class ModelParts:
             "path": shape.activation.path,
             "discount": shape.activation.discount,
             "unit_rows": shape.unit_rows,
+            "beam": shape.beam,
             "trees": len(shape.trees),
             "depth": max((len(tree.nodes) for tree in shape.trees), default=0),
             "nodes": [list(tree.nodes) for tree in shape.trees],

@@ -12,6 +12,7 @@ from beamwood.lexical.head import Head
 from beamwood.storage.activations import Activation
 from beamwood.storage.build import WEIGHTS, TreeSize
 
+USUAL_BEAM = 10  # of a model that stores none
 _NOTES = ("lexical", "calibration", "baselines")  # what people read of a training
 
 
@@ -57,6 +58,7 @@ class ModelShape:
     updates: dict[str, int] | None = None  # labels added and removed since it was trained, as update/history.py counts
     blocks: FeatureBlocks | None = None  # named groups of features, of a model that was trained from them
     part: dict[str, Any] | None = None  # of a model that was cut: which part this is, as shards/cut.py says
+    beam: int = USUAL_BEAM  # nodes kept per layer in a search that does not say how many
     tokenizer: Any = field(default=None, compare=False)  # the function that finds words, which no file holds
 
     @property
@@ -86,6 +88,7 @@ class ModelShape:
             **({} if self.updates is None else {"updates": self.updates}),
             **({} if self.blocks is None else {"blocks": self.blocks.describe()}),
             **({} if self.part is None else {"part": self.part}),
+            **({} if self.beam == USUAL_BEAM else {"beam": self.beam}),
         }
 
     def requires(self) -> list[str]:
@@ -130,6 +133,7 @@ class ModelShape:
                 updates=_updates(model.get("updates"), model["labels"]),
                 blocks=FeatureBlocks.read(model.get("blocks"), model["features"]),
                 part=None if model.get("part") is None else dict(model["part"]),
+                beam=_beam(model.get("beam", USUAL_BEAM)),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None
@@ -151,6 +155,12 @@ def _updates(given: Any, labels: int) -> dict[str, int] | None:
     if counts["added"] > labels or counts["removed"] > counts["trained"]:
         raise ValueError("more labels added or removed than there are")
     return counts
+
+
+def _beam(given: Any) -> int:
+    if not _count(given, 2**31):
+        raise ValueError("a beam of no nodes")
+    return int(given)
 
 
 def _real(value: Any) -> float:

@@ -37,7 +37,8 @@ class Settings:
     activation:      how a node's score is made: "hinge-3", "sigmoid", "log-sigmoid", "log-hinge-2", "identity".
     negatives:       rows a node learns from: those with a label below its parent ("tfn"), those whose beam
                      search reaches its parent ("man"), both ("tfn+man"), or tfn and a matrix of yours ("user").
-    beam:            the beam of that search.
+    beam:            nodes kept per layer in every search of the trained model that does not say how many, and in that
+                     search for negatives.
     C:               how much a mistake costs against large weights. "auto": 1 where labels have few rows, and less
                      the more they have: (4 / mean rows per label) ** 0.25, at most 1.
     rare_weight:     adds to the cost of mistakes on rows that have the label, shared out among those n rows:

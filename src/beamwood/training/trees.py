@@ -77,7 +77,13 @@ def grown_trees(
     shapes: of the trees, where they are known; None: they are grown from the labels' vectors.
     """
     settings = how.settings
-    assembly = Assembly(Activation.parse(settings.activation), unit_rows, settings.to_dict(), sections=dict(strings))
+    assembly = Assembly(
+        Activation.parse(settings.activation),
+        unit_rows,
+        settings.to_dict(),
+        sections=dict(strings),
+        beam=settings.beam,
+    )
     emptied = Emptied(settings.prune if problem.X.nnz else 0.0)
     if shapes is None:
         grown = _grown(problem, settings, how.seed, how.threads, watch, checkpoint)

@@ -53,7 +53,7 @@ def cross_validate(
     *,
     folds: int = 5,
     at: Sequence[int] = (1, 3, 5, 10),
-    beam: int = 10,
+    beam: int | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: bool | Progress = True,

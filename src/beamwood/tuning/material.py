@@ -70,7 +70,7 @@ def check_training(how: dict[str, Any], is_text: bool) -> None:
         raise SettingsError("text is given with matrices; expected rows of text. Leave it out.")
 
 
-def quality(model: Model, rows: Material, beam: int, threads: int) -> npt.NDArray[np.float64]:
+def quality(model: Model, rows: Material, beam: int | None, threads: int) -> npt.NDArray[np.float64]:
     """rows x 3: P@1, P@5 and recall@10 of each row in percent, as `evaluate` measures them."""
     X, truth = rows_and_all_truth(model, rows.X, rows.Y)
     labels, _ = model.topk(X, k=min(_DEPTH, model.n_labels), beam=beam, threads=threads)

@@ -85,7 +85,6 @@ class Search:
     budget: float
     seed: int
     threads: int
-    beam: int
     limits: Limits
     tell: Callable[[Trial], None]
     clock: Callable[[], float] = time.perf_counter
@@ -171,7 +170,7 @@ class Search:
             self._note(candidate, Trial(candidate.name, step, rows, failed=str(error)))
             return
         seconds = self.clock() - begun
-        each = quality(model, self.held, self.beam, self.threads)
+        each = quality(model, self.held, None, self.threads)
         self.found[step, candidate.name] = each
         if candidate is START:
             self.beams = {
@@ -189,7 +188,7 @@ class Search:
                 float(gains.mean()),
                 _error(gains),
                 seconds,
-                query_time(model, self.held, self.beam),
+                query_time(model, self.held),
                 int(model.info()["bytes"]),
             ),
         )
@@ -262,7 +261,7 @@ class Search:
         return trial.gain + min(0.0, float(slope * np.log(every / trial.rows)))
 
 
-def query_time(model: Model, rows: Material, beam: int, queries: int = 200) -> float:
+def query_time(model: Model, rows: Material, beam: int | None = None, queries: int = 200) -> float:
     """Microseconds of the middle one of some queries, asked one after the other."""
     asked = rows.at(np.arange(min(queries, rows.rows)))
     X, _ = rows_and_all_truth(model, asked.X, asked.Y)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from beamwood.errors import DataError, SettingsError
-from beamwood.inputs.arguments import positive, workers
+from beamwood.inputs.arguments import workers
 from beamwood.inputs.text import TextFeatures
 from beamwood.model import Model
 from beamwood.training.progress import progress_for
@@ -99,7 +99,6 @@ def tune(
     *,
     preset: str = "balanced",
     text: TextFeatures | None = None,
-    beam: int = 10,
     seed: int = 0,
     threads: int | None = None,
     target_us: float | None = None,
@@ -130,9 +129,7 @@ def tune(
     start: dict[str, Any] = {"preset": preset, **settings, **({} if text is None else {"text": text})}
     limits = Limits(_limit(target_us, "target_us"), None if target_mb is None else 1e6 * _limit(target_mb, "target_mb"))  # type: ignore[operator]
     with teller(progress) as tell:
-        search = Search(
-            material, start, seconds_of(budget), seed, workers(threads), positive(beam, "beam"), limits, tell
-        )
+        search = Search(material, start, seconds_of(budget), seed, workers(threads), limits, tell)
         search.run()
     chosen, trial = search.chosen()
     training = chosen.training(start, material)

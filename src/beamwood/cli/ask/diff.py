@@ -23,7 +23,7 @@ def diff(
     ] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page that shows it to this file.")] = None,
     most: Annotated[int, typer.Option(min=1, help="Queries to show, of those that changed most.")] = 10,
-    beam: o.Beam = 10,
+    beam: o.Beam = None,
     threads: o.Threads = None,
     format: o.Format = None,
     text_column: o.TextColumn = "text",

@@ -27,7 +27,7 @@ def evaluate(
     x: o.X = None,
     y: o.Y = None,
     at: Annotated[str, typer.Option(help="Ranks to measure at.")] = "1,3,5,10",
-    beam: o.Beam = 10,
+    beam: o.Beam = None,
     threads: o.Threads = None,
     train_labels: Annotated[
         Path | None, typer.Option(help="The Y.npz of training: adds propensity-scored precision.")
@@ -74,7 +74,7 @@ def evaluate(
     show(str(metrics))
 
 
-def _asked(model: Any, given: Given, *, k: int, beam: int, threads: int) -> tuple[Any, Any, int]:
+def _asked(model: Any, given: Given, *, k: int, beam: int | None, threads: int) -> tuple[Any, Any, int]:
     """The true labels, the model's answers, and how many of the true labels it does not know."""
     if given.is_text:
         records = given.all_records()

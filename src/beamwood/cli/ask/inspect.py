@@ -97,6 +97,8 @@ def _show(found: dict[str, Any]) -> None:
         f"{bytes_in_words(found['file_bytes'])} on disk, {found['nonzeros']:,} weights, "
         f"{found['bytes_per_nonzero']:.1f} bytes per weight"
     )
+    if found["trees"]:
+        show(f"beam {found['beam']} where a search gives none")
     settings = ", ".join(f"{name} {value}" for name, value in found["settings"].items())
     show(f"settings: {settings or 'not known'}")
     if found["lexical"] is not None:

@@ -40,7 +40,7 @@ def predict(
     ] = STANDARD,
     x: o.X = None,
     k: o.K = 10,
-    beam: o.Beam = 10,
+    beam: o.Beam = None,
     min_score: o.MinScore = None,
     threshold: o.Threshold = None,
     allow: o.Allow = None,
@@ -91,7 +91,7 @@ def predict(
     allowed = filter_of(model, allow, allow_file, deny, deny_file)
     asked = Asked(
         k=min(k, model.n_labels),
-        beam=beam,
+        beam=beam or model.beam,
         threads=threads or cores(),
         filter=allowed,
         min_score=min_score,
@@ -119,7 +119,9 @@ def predict(
             done = to_file(model, rows, asked, writer, place, meter)
     if json_ and output != STANDARD:
         seconds = time.perf_counter() - begun
-        show_json({"output": output, "rows": done, "skipped": given.skipped, "k": k, "beam": beam, "seconds": seconds})
+        show_json(
+            {"output": output, "rows": done, "skipped": given.skipped, "k": k, "beam": asked.beam, "seconds": seconds}
+        )
     else:
         given.note_skipped()
 

@@ -26,7 +26,7 @@ def search(
         typer.Argument(metavar="WORDS", help="What to look for; asked for, line by line, when not given."),
     ] = None,
     k: o.K = 10,
-    beam: o.Beam = 10,
+    beam: o.Beam = None,
     min_score: o.MinScore = None,
     threshold: o.Threshold = None,
     allow: o.Allow = None,

@@ -72,7 +72,10 @@ Separator = Annotated[
 ]
 SkipBad = Annotated[bool, flag("--skip-bad", help="Leave bad rows out and count them.", rich_help_panel=_DATA_PANEL)]
 K = Annotated[int, _whole(1, "--k", "-k", help="Labels returned for each query.")]
-Beam = Annotated[int, _whole(1, "--beam", "-b", help="Nodes kept per layer: more is slower and finds more.")]
+Beam = Annotated[
+    int | None,
+    _whole(1, "--beam", "-b", help="Nodes kept per layer: more is slower, finds more. The model's own if not given."),
+]
 Threshold = Annotated[
     str | None,
     typer.Option(

@@ -42,6 +42,11 @@ def kind_of(served: Served, question: SearchRequest) -> tuple[Any, ...]:
     return (served.name, question.beam.bit_length(), question.exact, filtered, question.features is None)
 
 
+def settled(served: Served, question: SearchRequest) -> SearchRequest:
+    """The same question with the model's own beam where it brings none."""
+    return question if question.beam else question._replace(beam=served.model.beam)
+
+
 def content(served: Served, answer: Answer, queue: int) -> deque[bytes]:
     """The whole of an answer that waited some nanoseconds, as JSON, in pieces."""
     tail = b',"engine_us":%.1f,"queue_us":%.1f}' % (answer.nanoseconds / 1e3, queue / 1e3)

@@ -57,6 +57,7 @@ class Handlers:
 
     async def _search(self, request: Request, question: SearchRequest) -> Reply:
         served = self.registry.get(question.model)
+        question = answers.settled(served, question)
         if self._options.log_queries:
             request.log["query"] = question.text or question.texts
         kind, units = answers.kind_of(served, question), answers.units_of(question)
@@ -125,9 +126,8 @@ class Handlers:
             raise Refusal(415, "form-expected", "Send the fields as application/x-www-form-urlencoded.", close=True)
         text, limit, threshold = self._reader.suggest(await request.body())
         served = self.registry.get(request.names["project"])
-        prefix, beam = self._options.uri_prefix, self._options.beam
-        question = SearchRequest(served.name, limit, beam, text=text)
-        work = partial(annif.suggest, served, text, limit, threshold, beam, prefix)
+        question = answers.settled(served, SearchRequest(served.name, limit, self._options.beam or 0, text=text))
+        work = partial(annif.suggest, served, text, limit, threshold, question.beam, self._options.uri_prefix)
         kind, units = (served.name, "suggest"), answers.units_of(question)
         done = await self.admission.ask(work, kind, units, request.scope)
         self._finished(request, served, question, done)

@@ -64,8 +64,9 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _whole(most: int, usual: int, meaning: str) -> Schema:
-    return {"type": "integer", "minimum": 1, "maximum": most, "default": usual, "description": meaning}
+def _whole(most: int, usual: int | None, meaning: str) -> Schema:
+    given = {} if usual is None else {"default": usual}
+    return {"type": "integer", "minimum": 1, "maximum": most, **given, "description": meaning}
 
 
 def _parameters(options: ServeOptions) -> Schema:
@@ -74,7 +75,11 @@ def _parameters(options: ServeOptions) -> Schema:
     return {
         "model": {**_NAME, "description": "The model's name; the first one if not given."},
         "k": _whole(options.max_k, options.k, "Labels returned."),
-        "beam": _whole(options.max_beam, options.beam, "Nodes kept per layer: more is slower and finds more."),
+        "beam": _whole(
+            options.max_beam,
+            options.beam,
+            "Nodes kept per layer: more is slower and finds more; the model's own if not given.",
+        ),
         "exact": {"type": "boolean", "default": False, "description": "The true best k, whatever the beam."},
         "min_score": {**_NUMBER, "description": "Leave out labels that score less."},
         "threshold": {
@@ -172,6 +177,7 @@ def _answered() -> dict[str, Schema]:
                             "depth": _COUNT,
                             "nodes": _list(_list(_COUNT)),
                             "activation": _STRING,
+                            "beam": {**_COUNT, "minimum": 1},
                             "text": {"type": "boolean"},
                             "filters": _list(_STRING),
                             "loaded": _NUMBER,

@@ -32,7 +32,7 @@ class SearchRequest(NamedTuple):
 
     model: str | None
     k: int
-    beam: int
+    beam: int  # 0: the model's own
     text: str | None = None
     texts: list[str] | None = None
     features: FeatureRow | None = None
@@ -155,7 +155,7 @@ class RequestReader:
             wrong("filter", "give the name of a filter, or allow and deny, not both")
         checked.setdefault("model", None)
         checked.setdefault("k", self._options.k)
-        checked.setdefault("beam", self._options.beam)
+        checked.setdefault("beam", self._options.beam or 0)
         question = SearchRequest(**checked)
         if question.rows * question.k > self._options.max_hits:
             asked = f"{question.rows:,} texts with {question.k:,} hits each"

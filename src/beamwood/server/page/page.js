@@ -45,7 +45,7 @@ function onTheWire(url, begun) {
 }
 
 const question = (text, beam) => ({ text, k: HITS, beam, model: state.model.name });
-const beam = () => BEAMS[Number($("beam").value)];
+const beam = () => state.beams[Number($("beam").value)];
 
 async function search() {
   const text = $("query").value;
@@ -229,7 +229,7 @@ function story(answers, widest) {
 }
 
 function setBeam(width) {
-  $("beam").value = String(BEAMS.indexOf(width));
+  $("beam").value = String(state.beams.indexOf(width));
   beamMoved();
 }
 
@@ -245,7 +245,7 @@ function beamMoved() {
 function remember(text) {
   const fields = new URLSearchParams();
   if (text) fields.set("q", text);
-  if (beam() !== state.usual) fields.set("beam", String(beam()));
+  if (beam() !== state.model.beam) fields.set("beam", String(beam()));
   if (state.model && state.models.length > 1) fields.set("model", state.model.name);
   history.replaceState(null, "", `${location.pathname}${fields.size ? `?${fields}` : ""}`);
 }
@@ -259,6 +259,9 @@ function choose(name) {
     ? `${shape}, ${features.toLocaleString("en")} words known.`
     : "This model was trained from numbers and knows no words; ask it through the API with features.";
   $("query").disabled = !state.model.text;
+  state.beams = [...new Set([...BEAMS, state.model.beam])].sort((one, other) => one - other);
+  $("beam").max = String(state.beams.length - 1);
+  $("beam").value = String(state.beams.indexOf(state.model.beam));
   if (state.model.text) examples().catch(() => {});
 }
 
@@ -279,9 +282,8 @@ async function begin() {
   choose(fields.get("model"));
   $("model").replaceChildren(...state.models.map((model) => make("option", { value: model.name, selected: model === state.model }, model.name)));
   $("model-pick").hidden = state.models.length < 2;
-  state.usual = 10;
   const asked = Number(fields.get("beam"));
-  $("beam").value = String(BEAMS.includes(asked) ? BEAMS.indexOf(asked) : BEAMS.indexOf(10));
+  if (state.beams.includes(asked)) $("beam").value = String(state.beams.indexOf(asked));
   $("beam-value").textContent = String(beam());
   $("beam").setAttribute("aria-valuetext", `beam ${beam()}`);
   if (fields.get("q")) $("query").value = fields.get("q");

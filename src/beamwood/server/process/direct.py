@@ -37,7 +37,7 @@ class Direct:
         self, options: ServeOptions, admission: AdmissionQueue, row: WorkerMetrics, log: Log, access: Access
     ) -> None:
         self._admission, self._access = admission, access
-        reader = _core.QuestionReader(options.k, options.beam, options.max_k, options.max_beam)
+        reader = _core.QuestionReader(options.k, options.beam or 0, options.max_k, options.max_beam)
         self._native = _core.ShortSearches(reader, admission.costs, row.searches, log.lines, secrets.token_hex(6))
         self._native.hosts = sorted(options.hosts)
         self.longest = min(_LONGEST, options.max_body)
@@ -52,7 +52,7 @@ class Direct:
             parts = served.model.native_parts() if text is not None and text.tokenizer is None else ()
             questions = [SearchRequest(None, 1, (1 << width) - 1) for width in range(_WIDTHS)]
             kinds = [self._admission.number_of(kind_of(served, question)) for question in questions]
-            self._native.put(served.name, parts, served.head.decode(), kinds)
+            self._native.put(served.name, parts, served.head.decode(), kinds, served.model.beam)
 
     def set_headers(self, headers: list[tuple[bytes, bytes]]) -> None:
         """The headers that every answer has: the date."""

@@ -65,6 +65,7 @@ class Served:
             "depth": info["depth"],
             "nodes": info["nodes"],
             "activation": info["activation"],
+            "beam": info["beam"],
             "text": self.model.text is not None,
             "filters": sorted(self.filters),
             "loaded": round(self.loaded, 3),
