@@ -26,6 +26,8 @@ from beamwood.storage.store import reading
 
 Array = npt.NDArray[Any]
 Found = npt.NDArray[np.uint8]
+Labels = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float32]
 
 MATCHERS, LAYOUTS, ISAS = (tuple(member.name for member in kind) for kind in (_core.Matcher, _core.Layout, _core.Isa))
 _EMPTY: dict[str, Array] = {
@@ -228,7 +230,7 @@ class Searcher:
         return Stats(nanoseconds, self.layout, self.engine.matcher, self._isa.name, blocks, rows, touched, named)
 
 
-def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+def allocate(n: int, k: int) -> tuple[Labels, Scores]:
     """Room for the answers."""
     try:
         return np.empty((n, k), _INT64), np.empty((n, k), _FLOAT32)
@@ -238,6 +240,23 @@ def allocate(n: int, k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.floa
         raise SettingsError(
             f"The answers to {n:,} queries with k={k:,} do not fit in memory. Use a smaller k, or ask in parts."
         ) from None
+
+
+def padded(labels: Labels, scores: Scores, k: int) -> tuple[Labels, Scores]:
+    """The same answers in k columns."""
+    wide = allocate(len(labels), k)
+    given = labels.shape[1]
+    wide[0][:, :given], wide[0][:, given:] = labels, -1
+    wide[1][:, :given], wide[1][:, given:] = scores, -np.inf
+    return wide
+
+
+def only(kept: npt.NDArray[np.bool_], labels: Labels, scores: Scores) -> tuple[Labels, Scores]:
+    """The labels that are kept, moved to the front of each row; the rest is padding."""
+    order = np.argsort(~kept, axis=1, kind="stable")
+    there = np.take_along_axis(kept, order, 1)
+    labels, scores = np.take_along_axis(labels, order, 1), np.take_along_axis(scores, order, 1)
+    return np.where(there, labels, -1), np.where(there, scores, np.float32(-np.inf))
 
 
 _SHAPE = (("child_start", "u32"), ("label", "u32"), ("bias", "f32"))

@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any, Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood import _core
 from beamwood.blocks.blocks import FeatureBlocks
-from beamwood.engine import Engine, Forests, Found, Searcher, Stats, allocate
+from beamwood.engine import Engine, Forests, Found, Labels, Scores, Searcher, Stats, only, padded
 from beamwood.errors import SettingsError
 from beamwood.filters import Filter, make_filter
 from beamwood.hits import Answers, Hits, JsonAnswer, hits_above
@@ -26,9 +25,6 @@ from beamwood.show.answers import model_html
 from beamwood.storage.label_strings import LabelStrings, given_labels
 from beamwood.storage.parts import ModelParts
 from beamwood.storage.store import reading
-
-Labels = npt.NDArray[np.int64]
-Scores = npt.NDArray[np.float32]
 
 
 class Ranker:
@@ -390,20 +386,3 @@ class Ranker:
     def _leaves(self) -> tuple[Any, ...]:
         """The arrays that a model and its filters know each other by."""
         return self._parts.identity()
-
-
-def padded(labels: Labels, scores: Scores, k: int) -> tuple[Labels, Scores]:
-    """The same answers in k columns."""
-    wide = allocate(len(labels), k)
-    given = labels.shape[1]
-    wide[0][:, :given], wide[0][:, given:] = labels, -1
-    wide[1][:, :given], wide[1][:, given:] = scores, -np.inf
-    return wide
-
-
-def only(kept: npt.NDArray[np.bool_], labels: Labels, scores: Scores) -> tuple[Labels, Scores]:
-    """The labels that are kept, moved to the front of each row; the rest is padding."""
-    order = np.argsort(~kept, axis=1, kind="stable")
-    there = np.take_along_axis(kept, order, 1)
-    labels, scores = np.take_along_axis(labels, order, 1), np.take_along_axis(scores, order, 1)
-    return np.where(there, labels, -1), np.where(there, scores, np.float32(-np.inf))
