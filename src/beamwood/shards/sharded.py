@@ -96,7 +96,7 @@ class Sharded(Ranker):
         self,
         text: str,
         k: int = 10,
-        beam: int = 10,
+        beam: int | None = None,
         min_score: float | None = None,
         *,
         exact: bool = False,
@@ -108,7 +108,12 @@ class Sharded(Ranker):
         return self.search_many(texts, k, beam, 1, min_score, exact=exact, filter=filter, threshold=threshold)[0]
 
     def search_json(
-        self, text: str, k: int = 10, beam: int = 10, min_score: float | None = None, filter: Filter | None = None
+        self,
+        text: str,
+        k: int = 10,
+        beam: int | None = None,
+        min_score: float | None = None,
+        filter: Filter | None = None,
     ) -> JsonAnswer:
         """As the model's search_json."""
         fitted = self._fitted_text()
