@@ -52,6 +52,7 @@ def test_the_stored_beam_goes_wherever_the_model_goes(tmp_path: Path) -> None:
     X, Y = rows_and_labels()
     named = model.with_names(keys=[f"key {label}" for label in range(60)])
     model.save(path)
+    bw.shard(model, tmp_path / "parts", 2)
     carried = [
         bw.load(path),
         bw.load(path, memory="read"),
@@ -62,6 +63,7 @@ def test_the_stored_beam_goes_wherever_the_model_goes(tmp_path: Path) -> None:
         bw.Model.from_trees([model, model]),
         named.retrain(X, Y, keys=[named.key(label) for label in range(60)], progress=False),
         model.remove_labels([0]),
+        bw.Sharded(tmp_path / "parts"),
     ]
     assert [each.beam for each in carried] == [3] * len(carried)
     assert model.with_beam(4).version != model.version
