@@ -9,6 +9,7 @@ LAWS ?= 10000
 FUZZ ?= 100000
 FOLDERS ?= 10000
 KILLS ?= 100
+SERVE_KILLS ?= 50
 ARM_MODELS ?= 1000
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -32,7 +33,7 @@ configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OF
 native_build = $(call configure,$(1),-DBEAMWOOD_DEV=ON $(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-page test-pages test-rivals test-serve test-resume test-ecosystem test-ray bench laws fuzz fuzz-foreign sanitize \
+.PHONY: help demo test test-page test-pages test-rivals test-serve test-resume test-ecosystem test-ray test-ray-kills bench laws fuzz fuzz-foreign sanitize \
   sanitize-short test-arm promises coverage-native lint format tidy types native docs wheels pins release clean
 .DELETE_ON_ERROR:
 
@@ -45,6 +46,7 @@ help:
 	@echo "make test-resume  KILLS=$(KILLS) trainings killed at random moments: each goes on to the same file"
 	@echo "make test-ecosystem  other programs that work with ours, each for real: the reference client of MCP"
 	@echo "make test-ray   install Ray, Dask and Spark in build/ray; train and score on nodes that come and die"
+	@echo "make test-ray-kills  SERVE_KILLS=$(SERVE_KILLS) of shards, ingresses and nodes under load: every answer is whole, declared or an error"
 	@echo "make bench      the paper's benchmark on small stand-ins and against rivals, with plots: build/bench-report"
 	@echo "make laws       the laws on LAWS=$(LAWS) random models"
 	@echo "make fuzz       FUZZ=$(FUZZ) damaged model files"
@@ -138,13 +140,18 @@ test-ecosystem: $(VENV)/.package
 build/ray/.ready: $(SOURCES)
 	$(call say,install beamwood with Ray$(comma) Dask and Spark into build/ray)
 	@[ -x build/ray/bin/python ] || $(PYTHON) -m venv build/ray
-	@build/ray/bin/python -m pip install -qq ".[ray]" "dask[bag]" $(if $(shell command -v java),pyspark pandas) setuptools \
+	@build/ray/bin/python -m pip install -qq ".[ray,serve]" "dask[bag]" $(if $(shell command -v java),pyspark pandas) setuptools \
 	  pytest pytest-timeout hypothesis
 	@touch $@
 
 test-ray: build/ray/.ready
 	$(call say,Ray nodes that come and die)
 	@build/ray/bin/python -m pytest -W default tests/on_ray
+	@build/ray/bin/python tests/campaigns/shards.py
+
+test-ray-kills: build/ray/.ready
+	$(call say,$(SERVE_KILLS) kills under load)
+	@build/ray/bin/python tests/campaigns/serve_kills.py --kills $(SERVE_KILLS)
 
 lint: $(VENV)/.developer
 	$(call say,lint)

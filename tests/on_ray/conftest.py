@@ -43,6 +43,7 @@ class Nodes:
 def nodes() -> Iterator[Nodes]:
     ray = pytest.importorskip("ray", reason="Ray is not installed: make test-ray")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nothing leaves this machine
+    os.environ["RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S"] = "60"  # machines that are busy start slowly
     made = Nodes()
     try:
         yield made

@@ -43,6 +43,7 @@ class SearchRequest(NamedTuple):
     deny: list[str] | None = None
     filter: str | None = None
     missing: str = "error"  # what is done about keys in allow and deny that no label has: error or ignore
+    partial: bool = False  # of a model that was cut: leave out shards that do not answer
     label: int | str | None = None  # for explain only: a number or a key
 
     @property
@@ -59,7 +60,8 @@ def wrong(field: str, message: str) -> NoReturn:
 class RequestReader:
     """Reads questions within the limits of one server."""
 
-    def __init__(self, options: ServeOptions) -> None:
+    def __init__(self, options: ServeOptions, partial: bool = False) -> None:
+        """partial: whether requests may ask for partial answers."""
         self._options = options
         self._most_values = options.max_texts + 2 * options.max_keys + _MOST_FIELDS
         search: dict[str, Callable[[str, Any], Any]] = {
@@ -77,7 +79,7 @@ class RequestReader:
             "filter": _name,
             "missing": _missing,
         }
-        self._search = search
+        self._search = search | ({"partial": _flag} if partial else {})
         self._explain = {name: search[name] for name in ("model", "text", "features")} | {"label": _label}
         self._annif = {"text": _text, "limit": _whole(options.max_k), "threshold": _number, "language": _text}
 
@@ -221,7 +223,7 @@ def _from_string(name: str, value: str) -> Any:
             return float(value)
         except ValueError:
             return value
-    if name == "exact":
+    if name in ("exact", "partial"):
         return {"true": True, "1": True, "false": False, "0": False}.get(value, value)
     return value
 

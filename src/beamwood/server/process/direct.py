@@ -50,6 +50,7 @@ class Direct:
         for served in models:
             text = served.model.text
             parts = served.model.native_parts() if text is not None and text.tokenizer is None else ()
+            parts = parts if parts and parts[0] is not None else ()  # its labels may lie elsewhere
             questions = [SearchRequest(None, 1, (1 << width) - 1) for width in range(_WIDTHS)]
             kinds = [self._admission.number_of(kind_of(served, question)) for question in questions]
             self._native.put(served.name, parts, served.head.decode(), kinds, served.model.beam)
