@@ -165,6 +165,9 @@ def test_a_missing_shard_is_named_and_partial_answers_say_what_they_cover(tmp_pa
     }
     with pytest.raises(gather.ShardsMissing):
         cut.topk(X)  # the other view stays strict
+    nobody = bw.Sharded(made.folder, send=lambda asks: dict.fromkeys(asks, TimeoutError())).partial()
+    assert (nobody.model.topk(X)[0] == -1).all()
+    assert nobody.coverage.labels == 0
 
 
 def test_what_cannot_be_is_said_in_one_line(tmp_path: Path) -> None:

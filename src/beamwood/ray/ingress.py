@@ -110,12 +110,13 @@ class ShardHandlers(Handlers):
 
     async def suggest(self, request: Request) -> Reply:
         """Suggestions for a text."""
-        with_names = super().suggest(request)
-        return await whole(with_names)
+        reply: Reply = await whole(super().suggest(request))
+        return reply
 
     async def _search(self, request: Request, question: SearchRequest) -> Reply:
         if not question.partial:
-            return await whole(super()._search(request, question))
+            reply: Reply = await whole(super()._search(request, question))
+            return reply
         served = self.registry.get(question.model)
         asked = served.model.partial()  # type: ignore[attr-defined]  # a Sharded
         work = partial(answers.search, replace(served, model=asked.model), question)

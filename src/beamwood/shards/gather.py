@@ -127,9 +127,8 @@ class Gathering:
         if not self._shape.trees:
             return Nodes.none(len(rows[0]) - 1)
         native = None if filter is None else filter.native
-        fault, *met = _core.walk_above(
-            self._forests.cascade, *rows, k, beam, threads, self._engine.options, native
-        )  # fmt: skip
+        given: tuple[Any, ...] = (*rows, k, beam, threads, self._engine.options, native)
+        fault, *met = _core.walk_above(self._forests.cascade, *given)
         if fault:
             raise FormatError("The upper part of the model is damaged. Get a fresh copy of its folder.")
         return Nodes(*met)
@@ -176,7 +175,8 @@ class Gathering:
         listed, scores = merged([(one.labels, one.scores) for one in told], queries, width)
         sums = _beside(told, listed)
         by_words, word_sums = merged([(one.by_words, one.word_sums) for one in told], queries, width)
-        best = np.max([one.best for one in told], axis=0, initial=0.0).astype(np.float32)
+        sums_of_rows: Any = [one.best for one in told]
+        best = np.max(sums_of_rows, axis=0, initial=0.0).astype(np.float32)
         best = np.broadcast_to(best, (queries,)).copy()
         answer = allocate(queries, k)
         by = np.zeros((queries, k), np.uint8) if found is None else found
@@ -187,8 +187,10 @@ class Gathering:
 def _beside(told: list[Told], listed: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
     """The sums of words of merged labels: each is one of those that some shard listed."""
     sums = np.zeros(listed.shape, np.float32)
+    if not told:  # all are missing, and that is declared
+        return sums
     given = np.concatenate([one.labels for one in told], axis=1)
-    beside = np.concatenate([one.sums for one in told], axis=1)  # type: ignore[arg-type]
+    beside = np.concatenate([one.sums for one in told if one.sums is not None], axis=1)
     order = np.argsort(given, axis=1, kind="stable")
     given, beside = np.take_along_axis(given, order, 1), np.take_along_axis(beside, order, 1)
     for row in range(len(listed)):
