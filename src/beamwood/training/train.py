@@ -269,7 +269,9 @@ def _trained(
 
 def _trees_of(how: How, checkpoint: Checkpoint, name: str, smaller: Problem) -> ModelParts:
     """The trees of a smaller problem, whose rows are as trees see them; nothing is shown."""
-    kept = checkpoint if isinstance(checkpoint, Nowhere) else Inner(checkpoint, name, _hash_of_rows(smaller))
+    kept: Checkpoint = (
+        checkpoint if isinstance(checkpoint, Nowhere) else Inner(checkpoint, name, _hash_of_rows(smaller))
+    )
     return grown_trees(smaller, how, Stopwatch(progress_for(False)), False, {}, kept).parts()
 
 
