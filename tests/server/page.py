@@ -84,6 +84,10 @@ class Claims:
             typed(page, self.query)
             assert len(names(page)) > 1
             assert page.evaluate("document.querySelector('.bar i').offsetWidth") > 50
+            drawn = page.evaluate("parseFloat(document.querySelector('.bar i').style.width) / 100")
+            told = float(page.evaluate("document.querySelector('.score').title.split(' ')[1]"))
+            assert abs(drawn - told) < 0.01, "a bar shows the score itself, not its share of the best"
+            assert page.evaluate("document.querySelector('.hit .name').dir") == "auto"
             assert "µs" in page.inner_text("#engine") or "ms" in page.inner_text("#engine")
             assert "s" in page.inner_text("#call")
             assert "hits in" in page.inner_text("#status")

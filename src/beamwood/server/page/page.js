@@ -101,13 +101,13 @@ function show(text, value, took) {
 }
 
 function row(hit, i, best) {
-  const bar = make("span", { class: "bar", "aria-hidden": "true" }, width(make("i"), share(hit.score, best)));
+  const bar = make("span", { class: "bar", "aria-hidden": "true" }, width(make("i"), hit.probability ?? share(hit.score, best)));
   const button = make(
     "button",
     { type: "button", "aria-expanded": "false", "aria-controls": `why-${hit.label}`, onclick: (e) => toggle(e.currentTarget.parentElement),
       "aria-label": `${i + 1}. ${hit.name}, ${meant(hit)}. Explain` },
     make("span", { class: "rank" }, String(i + 1)),
-    make("span", {}, make("span", { class: "name" }, hit.name), hit.key === hit.name ? null : make("span", { class: "key" }, ` ${hit.key}`),
+    make("span", {}, make("span", { class: "name", dir: "auto" }, hit.name), hit.key === hit.name ? null : make("span", { class: "key" }, ` ${hit.key}`),
       hit.found_by ? make("span", { class: "member", title: MEMBERS[hit.found_by] }, hit.found_by) : null),
     make("span", { class: "score", title: `score ${hit.score}` }, hit.probability === undefined ? number(hit.score, 3) : percent(hit.probability)),
     arrow(),

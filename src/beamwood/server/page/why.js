@@ -40,7 +40,7 @@ const signed = (value) => (value > 0 ? "+" : "") + number(value);
 /** The length of a bar beside the best one's. Scores below 0 are logarithms. */
 function share(score, best) {
   if (score === null) return 0;
-  if (best !== null && best > 0) return score / best;
+  if (best !== null && best > 0) return best <= 1 ? score : score / best; // a weak best answer has a short bar
   return Math.exp(score - (best ?? 0));
 }
 
