@@ -256,7 +256,7 @@ function choose(name) {
   const shape = trees > 1 ? `${trees} trees` : `One tree of ${depth} layers`;
   $("title").textContent = state.model.text ? `Search ${labels.toLocaleString("en")} labels` : "Labels for numbers";
   $("facts").textContent = state.model.text
-    ? `${shape}, ${features.toLocaleString("en")} words known.`
+    ? `${shape}, ${features.toLocaleString("en")} terms known.`
     : "This model was trained from numbers and knows no words; ask it through the API with features.";
   $("query").disabled = !state.model.text;
   state.beams = [...new Set([...BEAMS, state.model.beam])].sort((one, other) => one - other);

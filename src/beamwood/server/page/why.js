@@ -38,6 +38,9 @@ function number(value, digits = 4) {
 const signed = (value) => (value > 0 ? "+" : "") + number(value);
 
 /** The length of a bar beside the best one's. Scores below 0 are logarithms. */
+// A term as people can tell it from others: runs of letters begin or end with a space where a word does.
+const shown = (term) => term.replace(/^ | $/g, "·");
+
 function share(score, best) {
   if (score === null) return 0;
   if (best !== null && best > 0) return best <= 1 ? score : score / best; // a weak best answer has a short bar
@@ -77,7 +80,7 @@ function together(value) {
         make("tr", {}, ...cells("words", number(head.word_sum), number(head.share), number(head.words), signed(head.words * head.share))),
         make("tr", {}, ...cells("always", "", "", "", signed(head.bias)))),
       make("tfoot", {}, make("tr", {}, ...cells("sum z → score", number(head.score), "", "", number(head.z)))))),
-    make("p", { class: "quiet" }, shares.length ? `Words: ${shares.map((s) => `${s.word} ${signed(s.product)}`).join(", ")}` : "No word in common."));
+    make("p", { class: "quiet" }, shares.length ? `Words: ${shares.map((s) => `${shown(s.word)} ${signed(s.product)}`).join(", ")}` : "No word in common."));
 }
 
 /** The nodes from the top to the label, each with the words that it is about; those of the query stand out. */
@@ -88,7 +91,7 @@ function way(tree, value) {
     const words = make("span", { class: "words" });
     if (last) words.append(make("span", { class: "leaf" }, value.name));
     const about = step.words.filter((telling) => !last || telling.word !== value.name);
-    for (const telling of about.slice(0, last ? 5 : 8)) words.append(make("span", { class: met.has(telling.word) ? "met" : null, title: `weight ${telling.weight}` }, telling.word));
+    for (const telling of about.slice(0, last ? 5 : 8)) words.append(make("span", { class: met.has(telling.word) ? "met" : null, title: `weight ${telling.weight}` }, shown(telling.word)));
     const run = make("span", { class: "run", title: String(step.score) }, `${value.path === "product" ? "×" : ""}${number(step.activation, 3)} → `, make("b", {}, number(step.score, 3)));
     return make("li", {}, words, run);
   }));
@@ -113,7 +116,7 @@ function ledger(tree, value) {
   };
   const line = (name, amounts) => make("tr", {}, make("th", { scope: "row" }, name), ...amounts.map((a) => make("td", { title: String(a) }, make("span", {}, number(a)))));
   const head = make("tr", {}, make("th", { scope: "col" }, "Word"), ...tree.steps.map((_, i) => make("th", { scope: "col" }, i === tree.steps.length - 1 ? "Label" : `Layer ${i + 1}`)));
-  const body = rows.map((r) => make("tr", {}, make("th", { scope: "row" }, r.word), ...tree.steps.map((_, i) => cell(r.shares[i]?.product, r.shares[i] && `${r.shares[i].value} × ${r.shares[i].weight} = ${r.shares[i].product}`, true))));
+  const body = rows.map((r) => make("tr", {}, make("th", { scope: "row" }, shown(r.word)), ...tree.steps.map((_, i) => cell(r.shares[i]?.product, r.shares[i] && `${r.shares[i].value} × ${r.shares[i].weight} = ${r.shares[i].product}`, true))));
   if (tree.steps.some((step) => step.bias)) body.push(make("tr", {}, make("th", { scope: "row", class: "quiet" }, "bias"), ...tree.steps.map((step) => cell(step.bias, String(step.bias), false))));
   return make("div", { class: "ledger", tabindex: "0", role: "group", "aria-label": "Shares of the words" },
     make("table", {}, make("thead", {}, head), make("tbody", {}, ...body), make("tfoot", {},
