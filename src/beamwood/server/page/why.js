@@ -37,13 +37,13 @@ function number(value, digits = 4) {
 
 const signed = (value) => (value > 0 ? "+" : "") + number(value);
 
-/** The length of a bar beside the best one's. Scores below 0 are logarithms. */
-// A term as people can tell it from others: runs of letters begin or end with a space where a word does.
+/** A term as people can tell it from others: runs of letters begin or end with a space where a word does. */
 const shown = (term) => term.replace(/^ | $/g, "·");
 
+/** The length of a bar: the score itself up to 1, else beside the best one's. Scores below 0 are logarithms. */
 function share(score, best) {
   if (score === null) return 0;
-  if (best !== null && best > 0) return best <= 1 ? score : score / best; // a weak best answer has a short bar
+  if (best !== null && best > 0) return best <= 1 ? score : score / best;
   return Math.exp(score - (best ?? 0));
 }
 
