@@ -220,3 +220,12 @@ def test_numbers_that_others_sent_are_checked(tmp_path: Path) -> None:
             shard.tell(ask)
     with pytest.raises(bw.DataError, match="a filter has 1 bytes"):
         shard.tell(part.Ask(made.build, rows, gather.Nodes.none(1), 5, b"x"))
+
+
+def test_an_application_below_a_prefix_sees_its_own_paths() -> None:
+    pytest.importorskip("orjson")
+    from beamwood.ray.ingress import own_path
+
+    assert own_path({"path": "/shop/v1/search", "raw_path": b"/shop/v1/search", "root_path": "/shop"}) == b"/v1/search"
+    assert own_path({"path": "/v1/labels/a b", "raw_path": b"/v1/labels/a%20b", "root_path": ""}) == b"/v1/labels/a%20b"
+    assert own_path({"path": "/shop", "root_path": "/shop"}) == b"/"

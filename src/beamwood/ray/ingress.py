@@ -147,6 +147,12 @@ def declared(pieces: deque[bytes], covered: Coverage) -> Reply:
     return Reply(200, pieces.popleft(), headers=headers, rest=pieces)
 
 
+def own_path(scope: Mapping[str, Any]) -> bytes:
+    """The path of a request below the prefix that the application has in Ray Serve, percent-encoded as it came."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    return raw.removeprefix(scope.get("root_path", "").rstrip("/").encode()) or b"/"
+
+
 class Ingress:
     """What takes HTTP requests in a Ray Serve application. One process, one event loop, some threads that wait."""
 
@@ -176,8 +182,7 @@ class Ingress:
             else:
                 body.append(message.get("body", b""))
 
-        scope = {"raw_path": request.scope["path"].encode(), **request.scope}
-        await self._app(scope, request.receive, send)
+        await self._app({**request.scope, "raw_path": own_path(request.scope)}, request.receive, send)
         made = Response(b"".join(body), head.get("status", 500))
         made.raw_headers = list(head.get("headers", ()))
         return made
