@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,18 @@ def term_lists(counts: Any) -> list[list[int]]:
     return [terms[a:b].tolist() for a, b in pairwise(ends)]
 
 
-def put_bm25s(documents: Any, queries: Any, backend: str) -> None:
+def put_bm25s(documents: Any, queries: Any, backend: str, kept: Path) -> None:
+    """kept: a folder where its index is kept, as millions of documents take it minutes."""
     import bm25s
 
-    found = bm25s.BM25(method="lucene", k1=1.5, b=0.75, backend=backend)
-    vocabulary = {str(i): i for i in range(documents.shape[1])}
-    found.index((term_lists(documents), vocabulary), show_progress=False)
+    if kept.exists():
+        found = bm25s.BM25.load(str(kept))
+        found.backend = backend
+    else:
+        found = bm25s.BM25(method="lucene", k1=1.5, b=0.75, backend=backend)
+        vocabulary = {str(i): i for i in range(documents.shape[1])}
+        found.index((term_lists(documents), vocabulary), show_progress=False)
+        found.save(str(kept), show_progress=False)
     asked = term_lists(queries)
 
     def ask(a: int, b: int) -> Any:
@@ -91,8 +98,8 @@ def load(folder: str, searchers: list[str]) -> dict[str, Any]:
     """Builds the searchers; how long each took."""
     documents, weights, queries = (sp.load_npz(f"{folder}/{name}.npz") for name in ("counts", "weights", "queries"))
     makers: dict[str, Callable[[], None]] = {
-        "bm25s (numpy)": lambda: put_bm25s(documents, queries, "numpy"),
-        "bm25s (numba)": lambda: put_bm25s(documents, queries, "numba"),
+        "bm25s (numpy)": lambda: put_bm25s(documents, queries, "numpy", Path(folder, "bm25s-numpy")),
+        "bm25s (numba)": lambda: put_bm25s(documents, queries, "numba", Path(folder, "bm25s-numba")),
         "tantivy": lambda: put_tantivy(documents, queries),
         "products": lambda: put_products(weights, queries),
     }

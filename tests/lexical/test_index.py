@@ -17,6 +17,7 @@ import beamwood as bw
 from beamwood import _core, reference
 from beamwood.inputs.matrices import as_csr
 from beamwood.lexical.bm25 import bm25_weights
+from beamwood.lexical.postings import native_postings, postings_sections
 
 CASES = int(os.environ.get("BEAMWOOD_INDEX_CASES", "150"))
 DOCUMENTS = ["red wool socks", "blue cotton hat", "red wool hat and red scarf", "green socks", ""]
@@ -24,13 +25,12 @@ KEYS = ["a", "b", "c", "d", "e"]
 
 
 def rows_of(model: bw.Model) -> Any:
-    """The vectors that a model holds, as it reads them: an explanation of a row of ones shows all weights."""
-    ones = np.ones((1, model.n_features), np.float32)
-    dense = np.zeros((model.n_labels, model.n_features), np.float32)
-    for label in range(model.n_labels):
-        for share in model.explain(ones, label, words=0).trees[0].steps[0].shares:
-            dense[label, share.feature] = share.weight
-    return as_csr(sp.csr_array(dense), None, "W", zeros=False)
+    """The vectors that a model holds, as it reads them."""
+    assert model.parts.shape.index is not None
+    shape = (model.n_features, model.n_labels)
+    lists = native_postings(model.parts.sections, *shape, model.parts.shape.index)
+    start, labels, weights = lists.lists()
+    return as_csr(sp.csr_array(sp.csr_array((weights, labels, start), shape=shape).T), None, "W", zeros=False)
 
 
 def test_the_answers_are_the_plain_products(tmp_path: Path) -> None:
@@ -104,8 +104,6 @@ def test_scores_of_given_labels_are_those_of_the_answers() -> None:
 
 
 def _native(W: Any, bias: Any) -> _core.Postings:
-    from beamwood.lexical.postings import native_postings, postings_sections
-
     sections, shape = postings_sections(W, bias)
     return native_postings(sections, W.shape[1], W.shape[0], shape)
 
