@@ -300,7 +300,7 @@ def _block_quality(threads: int | None) -> Quality:
     how = How(settings_for("fast", unit_rows=True), 0, workers(threads), None)
 
     def quality(X: Any, Y: Any, held_X: Any, held_Y: Any) -> Each:
-        model = Model(_trees_of(how, checked_problem(X, Y).with_unit_rows()))
+        model = Model(_trees_of(how, Nowhere(), "", checked_problem(X, Y).with_unit_rows()))
         found, _ = model.topk(held_X, _RANKS, threads=how.threads)
         return (relevant(found, held_Y) / np.arange(1.0, _RANKS + 1)).sum(axis=1)
 
