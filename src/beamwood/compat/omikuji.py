@@ -11,7 +11,7 @@ the same numbers, not the same weights. A model is saved as a folder, as omikuji
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,10 @@ class Model:
         cls, data_path: str, hyper_param: HyperParam | None = None, n_threads: int | None = None
     ) -> Model:
         """Trains on a file in the format of the extreme classification repository."""
-        settings = (hyper_param or HyperParam()).settings()
+        how = hyper_param or HyperParam()
+        settings = how.settings()
+        told = ", ".join(f"{field.name}: {getattr(how, field.name)}" for field in fields(how))
+        print(f"Training model with hyper-parameters HyperParam {{ {told} }}", flush=True)  # a line of omikuji's log
         try:
             rows = read_xmc(data_path)
             X = _of_length_one(rows.X)
