@@ -44,7 +44,7 @@ help:
 	@echo "make test-pages code of the pages, also what takes long: what they show is what is printed"
 	@echo "make test-serve overload, swaps, SIGTERM, killed workers, hostile requests: CAMPAIGNS='swap kill' chooses"
 	@echo "make test-resume  KILLS=$(KILLS) trainings killed at random moments: each goes on to the same file"
-	@echo "make test-ecosystem  other programs that work with ours, each for real: the reference client of MCP"
+	@echo "make test-ecosystem  other programs that work with ours, each for real: MCP, a hub, MLflow, Annif"
 	@echo "make test-ray   install Ray, Dask and Spark in build/ray; train and score on nodes that come and die"
 	@echo "make test-ray-kills  SERVE_KILLS=$(SERVE_KILLS) of shards, ingresses and nodes under load: every answer is whole, declared or an error"
 	@echo "make bench      the paper's benchmark on small stand-ins and against rivals, with plots: build/bench-report"
@@ -132,9 +132,14 @@ test-resume: $(VENV)/.package
 test-ecosystem: $(VENV)/.package
 	$(call say,other programs that work with ours)
 	@$(PYTHON) -m venv --clear build/ecosystem
-	@build/ecosystem/bin/python -m pip install -qq "mcp>=2" pytest pytest-timeout numpy scipy typer rich
+	@build/ecosystem/bin/python -m pip install -qq -c tests/ecosystem/constraints.txt "mcp>=2" huggingface_hub mlflow skops \
+	  scikit-learn pandas pyarrow safetensors uvicorn uvloop httptools orjson pyyaml pytest pytest-timeout numpy scipy typer rich
 	@$(WITH_TOOLS) build/ecosystem/bin/python -m pip install -qq .
-	@build/ecosystem/bin/python -m pytest -q -c /dev/null tests/ecosystem
+	@$(PYTHON) -m venv --clear build/annif
+	@build/annif/bin/python -m pip install -qq "annif==1.4.*" typer rich
+	@$(WITH_TOOLS) build/annif/bin/python -m pip install -qq --no-deps .
+	@BEAMWOOD_ANNIF=build/annif/bin/python PYTHONPATH=tests:. build/ecosystem/bin/python -m pytest -q -c /dev/null --rootdir . \
+	  tests/ecosystem
 
 # Ray brings many packages: an environment of its own, in which beamwood is built once more. The recipe for Spark needs Java.
 build/ray/.ready: $(SOURCES)

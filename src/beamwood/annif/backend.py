@@ -14,16 +14,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import annif.eval
 import annif.util
 import numpy as np
-import scipy.sparse as sp
 from annif.backend import hyperopt
 from annif.backend.backend import AnnifLearningBackend
 from annif.exception import NotInitializedException, NotSupportedException, OperationFailedException
-from annif.suggestion import SuggestionBatch
 
 import beamwood as bw
+from beamwood.annif.search import Objective, Optimizer
+from beamwood.annif.suggest import suggestions
 
 Rows = tuple[list[str], list[list[str]]]
 # Parameters of a project that are settings of ours, and what makes their values of the strings of its file.
@@ -176,23 +175,4 @@ class BeamwoodBackend(hyperopt.AnnifHyperoptBackend, AnnifLearningBackend):  # t
 
     def get_hp_optimizer(self, corpus: Any, metric: str) -> Any:
         """The search behind `annif hyperopt`."""
-        from beamwood.annif.search import Objective, Optimizer
-
         return Optimizer(self, corpus, metric, Objective)
-
-
-def suggestions(model: bw.Model, subjects: Any, texts: list[str], params: dict[str, Any], project: Any) -> Any:
-    """The best subjects of texts, in one call: a sparse row per text."""
-    assert model.text is not None
-    rows = model.text.transform(texts)
-    k = min(int(params["limit"]), model.n_labels)
-    labels, scores = model.topk(rows, k=k, beam=max(int(params["beam"]), min(k, 100)), threads=1)
-    if model.is_calibrated:
-        scores = model.probability(scores)
-    found = np.where(labels >= 0, subjects[labels], -1)
-    found[np.diff(rows.indptr) == 0] = -1  # no known word: nothing is suggested
-    good = (found >= 0) & (scores > 0)
-    values = np.minimum(scores[good], 1.0).astype(np.float32)
-    shape = (len(texts), len(project.subjects))
-    entries: Any = (values, (np.nonzero(good)[0], found[good]))
-    return SuggestionBatch(sp.csr_array(entries, shape=shape))

@@ -8,7 +8,7 @@ import annif.eval
 import numpy as np
 from annif.backend import hyperopt
 
-from beamwood.annif.backend import suggestions
+from beamwood.annif.suggest import suggestions
 
 
 class Objective(hyperopt.HPObjective):  # type: ignore[misc]

@@ -30,6 +30,7 @@ WRITERS: dict[str, Callable[..., list[str]]] = {
     "omikuji": omikuji.write,
     "tree": tree_text.write,
 }
+_FASTTEXT = (793712314).to_bytes(4, "little")  # the first bytes of its models
 _ADVICE = "Give the folder that the other program saved."
 
 
@@ -40,8 +41,22 @@ def kind_of(source: Path) -> str:
             if module.is_folder(source):
                 return name
         raise FormatError(f"{source} looks like no known folder; expected one of {', '.join(KINDS)}. {_ADVICE}")
+    if _is_fasttext(source):
+        raise FormatError(
+            f"{source} is a model of fastText, made of dense vectors of words; expected one of sparse trees. Train "
+            "anew from the same __label__ file: beamwood train FILE --format fasttext"
+        )
     found = "it is a file" if os.path.exists(source) else "nothing is there"
     raise FormatError(f"{source}: {found}; expected a folder. {_ADVICE}")
+
+
+def _is_fasttext(source: Path) -> bool:
+    """Whether a file begins as those of fastText do."""
+    try:
+        with open(source, "rb") as file:
+            return file.read(4) == _FASTTEXT
+    except (OSError, ValueError):
+        return False
 
 
 KINDS = (*MODELS, *TEXTS)
