@@ -152,20 +152,13 @@ class BeamwoodBackend(hyperopt.AnnifHyperoptBackend, AnnifLearningBackend):  # t
         self._use(model)
 
     def _learn(self, corpus: Any, params: dict[str, Any]) -> None:
-        """Adds documents: new subjects get a place in the trees, and all weights are learned from old and new ones."""
-        self.initialize()
-        assert self._model is not None
+        """Adds documents and trains on old and new ones: new words and new subjects are known from then on."""
         old, new = self.load_rows(), self._rows_of(corpus)
         if not new[0]:
             self.info("no document has both words and subjects; nothing to learn")
             return
         rows = ([*old[0], *new[0]], [*old[1], *new[1]])
-        keys = sorted({uri for uris in new[1] for uri in uris if self._model.label_of(uri) is None})
-        names = self._names()
-        try:
-            model = self._model.retrain(*rows, names={key: names[key] for key in keys} or None, progress=False)
-        except bw.BeamwoodError as error:
-            raise OperationFailedException(f"learning backend {self.backend_id}: {error}") from error
+        model = self.trained(rows, params, 0)
         self._save_rows(rows)
         self._keep(model)
 
