@@ -49,8 +49,6 @@ def test_every_way_to_ask_takes_the_stored_beam() -> None:
 
 def test_the_stored_beam_goes_wherever_the_model_goes(tmp_path: Path) -> None:
     model, path = trained(beam=3), tmp_path / "model.bw"
-    X, Y = rows_and_labels()
-    named = model.with_names(keys=[f"key {label}" for label in range(60)])
     model.save(path)
     bw.shard(model, tmp_path / "parts", 2)
     carried = [
@@ -61,7 +59,6 @@ def test_the_stored_beam_goes_wherever_the_model_goes(tmp_path: Path) -> None:
         model.compress(weights="f16"),
         model.with_unit_rows(),
         bw.Model.from_trees([model, model]),
-        named.retrain(X, Y, keys=[named.key(label) for label in range(60)], progress=False),
         model.remove_labels([0]),
         bw.Sharded(tmp_path / "parts"),
     ]
@@ -99,10 +96,10 @@ def test_inspect_says_the_beam(tmp_path: Path) -> None:
 def test_a_server_asks_each_model_with_its_own_beam(tmp_path: Path) -> None:
     narrow, wide = tmp_path / "narrow.bw", tmp_path / "wide.bw"
     texts, labels = ["red blue", "blue green", "green pink", "pink red"] * 8, [[str(i % 16)] for i in range(32)]
-    model = bw.train_text(texts, labels, preset="fast", max_leaf=2, branching=2, progress=False)
+    model = bw.train_text(texts, labels, preset="fast", max_leaf=2, branching=2, prune=0.0, progress=False)
     model.with_beam(1).save(narrow)
     model.with_beam(16).save(wide)
-    with Running(narrow, wide) as server:
+    with Running("--name", f"narrow={narrow}", "--name", f"wide={wide}") as server:
         client = bw.Client(server.url)
         described = {found["name"]: found["beam"] for found in client.models()}
         assert described == {"narrow": 1, "wide": 16}
