@@ -99,8 +99,7 @@ def test_a_server_asks_each_model_with_its_own_beam(tmp_path: Path) -> None:
     model = bw.train_text(texts, labels, preset="fast", max_leaf=2, branching=2, prune=0.0, progress=False)
     model.with_beam(1).save(narrow)
     model.with_beam(16).save(wide)
-    with Running("--name", f"narrow={narrow}", "--name", f"wide={wide}") as server:
-        client = bw.Client(server.url)
+    with Running("--name", f"narrow={narrow}", "--name", f"wide={wide}") as server, bw.Client(server.url) as client:
         described = {found["name"]: found["beam"] for found in client.models()}
         assert described == {"narrow": 1, "wide": 16}
         for name, beam in described.items():
