@@ -58,7 +58,7 @@ def main() -> None:
     texts = [rows[i]["text"] for i in at]
     keys = sorted({key for i in at[learnt] for key in rows[i]["labels"]})
     number = {key: i for i, key in enumerate(keys)}
-    Y = sp.lil_matrix((len(at), len(keys)), dtype=np.float32)
+    Y: Any = sp.lil_matrix((len(at), len(keys)), dtype=np.float32)
     for row, i in enumerate(at):
         Y.rows[row] = sorted(number[key] for key in set(rows[i]["labels"]) if key in number)
         Y.data[row] = [1.0] * len(Y.rows[row])
@@ -71,7 +71,8 @@ def main() -> None:
         start = time.process_time()
         model = bw.train(to_learn, Y[learnt], asked.preset, block_weights=weights, progress=False, threads=1)
         trained = time.process_time() - start
-        joined = model.columns.joined(to_ask, "X")
+        assert model.blocks is not None
+        joined = model.blocks.joined(to_ask, "X")
         start = time.process_time()
         found = model.topk(joined, 10)
         per_query = (time.process_time() - start) / joined.shape[0]

@@ -20,7 +20,7 @@ def made(seed: int = 0, useful: bool = True) -> tuple[Blocks, sp.csr_matrix]:
     """Rows whose words say something about their label and whose vectors say what is missing, or nothing."""
     rng = np.random.default_rng(seed)
     label = rng.integers(0, LABELS, ROWS)
-    words = sp.random(ROWS, WORDS, density=0.05, format="lil", dtype=np.float32, random_state=seed)
+    words: Any = sp.random(ROWS, WORDS, density=0.05, format="lil", dtype=np.float32, random_state=seed)
     words[np.arange(ROWS), label // 2] = 1  # two labels share a word
     centre = rng.standard_normal((LABELS, SIZE)).astype(np.float32)
     meaning = centre[label] if useful else np.zeros((ROWS, SIZE), np.float32)

@@ -71,7 +71,7 @@ class Clients:
         if not answer.get("coverage", {"exact": True})["exact"]:
             self.counts["partial, declared"] += 1
             return False
-        right = answer["hits"] == self._expected[text]
+        right: bool = answer["hits"] == self._expected[text]
         self.counts["whole and right" if right else "WRONG"] += 1
         if not right:
             self.wrong.append(text)

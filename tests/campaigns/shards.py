@@ -35,8 +35,8 @@ def trained() -> Iterator[tuple[str, bw.Model, Any]]:
     yield "library-subjects", model, model.text.transform(found.test_texts)
     for seed, more in ((1, {"trees": 3, "lexical": True}), (2, {"trees": 1, "tree": "huffman"})):
         rng = np.random.default_rng(seed)
-        X = sp.random_array((20_000, 5000), density=0.004, rng=rng, dtype=np.float32, format="csr")
-        label = X @ rng.random((5000, 1)).astype(np.float32)
+        X: Any = sp.random_array((20_000, 5000), density=0.004, rng=rng, dtype=np.float32, format="csr")
+        label: Any = X @ rng.random((5000, 1)).astype(np.float32)
         Y = sp.csr_array((np.ones(20_000, np.float32), (np.arange(20_000), np.argsort(label[:, 0]) % 3000)))
         yield f"chance {seed}", bw.train(X, Y, "balanced", progress=False, **more), X
 

@@ -110,7 +110,7 @@ def test_what_is_in_the_cache_needs_no_hub(hub: HubServer, place: dict[str, str]
         assert "cannot be reached" in said
         assert "HF_HUB_OFFLINE" in ran(place, "bw.load('hf://me/other').version", HF_HUB_OFFLINE="1")[1]
     finally:
-        hub.__init__()  # type: ignore[misc] # the fixture closes it once more
+        hub.__init__()  # the fixture closes it once more
 
 
 @pytest.mark.parametrize(

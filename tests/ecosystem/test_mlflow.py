@@ -88,7 +88,7 @@ def test_a_saved_folder_has_no_pickle_and_takes_every_kind_of_texts(tmp_path: Pa
     with pytest.raises(bw.SettingsError, match="not empty"):
         flavor.save_model(shop(), tmp_path / "m")
     with pytest.raises(bw.SettingsError, match=r"expected a beamwood\.Model"):
-        flavor.save_model("shop", tmp_path / "n")  # type: ignore[arg-type]
+        flavor.save_model("shop", tmp_path / "n")
 
 
 def test_classifiers_travel_by_pickle_joblib_and_skops(tmp_path: Path) -> None:

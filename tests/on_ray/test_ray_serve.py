@@ -82,9 +82,8 @@ def test_answers_over_http_are_those_of_the_whole_model(service: Service) -> Non
 def test_the_client_and_the_page_work_unchanged(service: Service) -> None:
     with bw.Client(f"http://127.0.0.1:{PORT}") as client:
         got = client.search(service.texts[0])
-        assert [(hit.key, hit.score) for hit in got] == [
-            (hit.key, pytest.approx(hit.score)) for hit in service.model.search(service.texts[0])
-        ]
+        found: list[Any] = [(hit.key, hit.score) for hit in got]
+        assert found == [(hit.key, pytest.approx(hit.score)) for hit in service.model.search(service.texts[0])]
     pages = {"/": b"<!doctype html", "/v1/models": b'"labels"', "/metrics": b"beamwood_", "/readyz": b"ready"}
     for path, expected in pages.items():
         with urllib.request.urlopen(f"http://127.0.0.1:{PORT}{path}", timeout=30) as answer:

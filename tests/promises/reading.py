@@ -33,8 +33,17 @@ WILD = (
     b":",
     b",",
     b'"',
+    b"\n",
+    b"\r",
+    b" ",
+    b"{",
+    b"[" * 200,
+    b"\\ud800",
+    b"18446744073709551616",
+    b"\xef\xbb\xbf",
+    b"\t",
+    b";",
 )
-WILD += (b"\n", b"\r", b" ", b"{", b"[" * 200, b"\\ud800", b"18446744073709551616", b"\xef\xbb\xbf", b"\t", b";")
 
 
 def seeds() -> dict[str, tuple[str, bytes, Callable[[Path], Any]]]:
@@ -83,7 +92,7 @@ def spoiled(valid: bytes, dice: random.Random) -> bytes:
 
 def bombs(folder: Path) -> list[tuple[str, Path, Callable[[Path], Any]]]:
     """Files that are small and would be large: a line without an end, compressed; zeros, compressed."""
-    made = []
+    made: list[tuple[str, Path, Callable[[Path], Any]]] = []
     for name, piece in (("zeros", bytes(1 << 20)), ("one line", b"a" * (1 << 20)), ("brackets", b"[" * (1 << 20))):
         path = folder / f"{name}.jsonl.gz"
         with gzip.open(path, "wb", compresslevel=1) as file:

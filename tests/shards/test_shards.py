@@ -13,8 +13,10 @@ import pytest
 import scipy.sparse as sp
 
 import beamwood as bw
-from beamwood.shards import gather, part, sharded
+from beamwood.shards import gather, part
 from beamwood.shards.folder import read_manifest
+from beamwood.shards.wire import Ask, Nodes
+from beamwood.storage.loading import load_piece
 
 LABELS = 120
 
@@ -99,8 +101,8 @@ def test_compressed_models_keep_their_answers(tmp_path: Path) -> None:
 def test_every_weight_is_in_one_part_only(tmp_path: Path) -> None:
     model = model_of("three trees")
     made = bw.shard(model, tmp_path / "parts", 4)
-    parts = [sharded.load_piece(made.path(number), "read", True) for number in range(4)]
-    top = sharded.load_piece(made.folder / "top.bw", "read", True)
+    parts = [load_piece(made.path(number), "read", True) for number in range(4)]
+    top = load_piece(made.folder / "top.bw", "read", True)
     held = [sum(sum(tree.nonzeros) for tree in one.shape.trees) for one in (*parts, top)]
     assert sum(held) == model.info()["nonzeros"]
     assert max(held[:4]) < 1.5 * min(held[:4])
@@ -210,16 +212,16 @@ def test_numbers_that_others_sent_are_checked(tmp_path: Path) -> None:
     shard, X = part.Part.open(made.path(0)), problem()[0][:1]
     rows = (X.indptr, X.indices, X.data)
 
-    def asked(tree: int, layer: int, node: int, end: int = 1) -> part.Ask:
-        numbers = (np.array([number], np.uint32) for number in (tree, layer, node))
-        nodes = gather.Nodes(np.array([0, end]), *numbers, np.ones(1, np.float32))
-        return part.Ask(made.build, rows, nodes, 5)
+    def asked(tree: int, layer: int, node: int, end: int = 1) -> Ask:
+        at = [np.array([number], np.uint32) for number in (tree, layer, node)]
+        nodes = Nodes(np.array([0, end]), at[0], at[1], at[2], np.ones(1, np.float32))
+        return Ask(made.build, rows, nodes, 5)
 
     for ask in (asked(9, 0, 0), asked(0, 99, 0), asked(0, 1, 10**6), asked(0, 1, 0, end=3)):
         with pytest.raises((ValueError, bw.BeamwoodError)):
             shard.tell(ask)
     with pytest.raises(bw.DataError, match="a filter has 1 bytes"):
-        shard.tell(part.Ask(made.build, rows, gather.Nodes.none(1), 5, b"x"))
+        shard.tell(Ask(made.build, rows, Nodes.none(1), 5, b"x"))
 
 
 def test_an_application_below_a_prefix_sees_its_own_paths() -> None:

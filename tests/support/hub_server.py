@@ -85,9 +85,9 @@ class HubServer:
         if found := re.fullmatch(r"/(.+/.+)\.git/info/lfs/objects/batch", path):
             return self._batch(json.loads(body))
         if found := re.fullmatch(r"/api/models/([^/]+/[^/]+)/(preupload|commit|tree|revision)/(.+)", path):
-            return self._api(*found.groups(), body, known)
+            return self._api(found[1], found[2], found[3], body, known)
         if found := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+(?:/pr/\d+)?)/(.+)", path):
-            return self._resolve(*found.groups(), known)
+            return self._resolve(found[1], found[2], found[3], known)
         return 404, {"error": "no such route"}, {}
 
     def _create(self, asked: dict[str, Any], known: bool) -> Reply:

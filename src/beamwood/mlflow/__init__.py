@@ -94,8 +94,9 @@ class _Wrapped:
 
     def predict(self, given: Any, params: dict[str, Any] | None = None) -> list[list[dict[str, Any]]]:
         """The best labels of each text. params: k, beam."""
-        asked = {"k": int((params or {}).get("k", _K)), "beam": int((params or {}).get("beam", 10))}
-        found = self._model.search_many(texts_of(given), **asked)
+        asked = params or {}
+        beam = None if asked.get("beam") is None else int(asked["beam"])
+        found = self._model.search_many(texts_of(given), int(asked.get("k", _K)), beam)
         return [[_plain(hit) for hit in hits] for hits in found]
 
     def get_raw_model(self) -> Model:

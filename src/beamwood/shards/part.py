@@ -72,8 +72,8 @@ class Part:
             return Told(self.build, self._labels[labels], scores)
         by_words, word_sums = allocate(queries, k)
         sums, best = np.zeros((queries, k), np.float32), np.empty(queries, np.float32)
-        given: tuple[Any, ...] = (*ask.rows, labels, sums, by_words, word_sums, best, ask.threads)
-        _check(_core.words_of_part(self._forests.cascade, *given, filter))
+        given: tuple[Any, ...] = (*ask.rows, labels, sums, by_words, word_sums, best, ask.threads, filter)
+        _check(_core.words_of_part(self._forests.cascade, *given))
         return Told(self.build, self._labels[labels], scores, sums, self._labels[by_words], word_sums, best)
 
     def _of_index(self, ask: Ask, k: int, filter: Any) -> Told:

@@ -110,13 +110,13 @@ def train(
     """
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
-    blocks, X = weighed_blocks(X, Y, block_weights, optional_blocks, checked_seed(seed), _block_quality(threads))
+    blocks, rows = weighed_blocks(X, Y, block_weights, optional_blocks, checked_seed(seed), _block_quality(threads))
     if blocks is not None:
         settings = without_words(settings)
     how = How(settings_for(preset, **settings), checked_seed(seed), workers(threads), max_memory)
     how = replace(how, learn=_checked_learner(learner))
     problem = checked_problem(
-        X, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
+        rows, Y, row_weights=row_weights, negatives_matrix=negatives_matrix, label_features=label_features
     )
     how = replace(how, calibrate=checked_share(calibrate, problem.rows))
     strings, watch = string_sections(names, keys, problem.labels), Stopwatch(progress_for(progress))
@@ -302,7 +302,8 @@ def _block_quality(threads: int | None) -> Quality:
     def quality(X: Any, Y: Any, held_X: Any, held_Y: Any) -> Each:
         model = Model(_trees_of(how, Nowhere(), "", checked_problem(X, Y).with_unit_rows()))
         found, _ = model.topk(held_X, _RANKS, threads=how.threads)
-        return (relevant(found, held_Y) / np.arange(1.0, _RANKS + 1)).sum(axis=1)
+        each: Each = (relevant(found, held_Y) / np.arange(1.0, _RANKS + 1)).sum(axis=1)
+        return each
 
     return quality
 
