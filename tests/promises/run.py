@@ -55,6 +55,9 @@ def main() -> int:
         begun = time.monotonic()
         outcome = attempt(promise, size, seed, given.case)
         seconds = time.monotonic() - begun
+        if not outcome.cases and not outcome.failures:
+            print(f"  nothing was tried. {outcome.told or promise.how}", flush=True)
+            continue
         print(
             f"  {outcome.cases:,} cases, {len(outcome.failures)} failures, {seconds:.0f} s. {outcome.told}", flush=True
         )

@@ -8,7 +8,7 @@
 //
 // The last page of a file that was cut inside it reads as zeros without a signal. So a call that ends more than 100 ms
 // after the last look asks the system for the file's length. What is written into a file in place, with its length kept,
-// nobody here can see: the server looks at its time stamp (server/process/).
+// nobody here can see: replace a model's file by renaming another into its place.
 //
 // The handler takes only faults inside our mappings; all others go to whoever handled SIGBUS before.
 #pragma once

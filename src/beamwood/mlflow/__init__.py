@@ -93,10 +93,9 @@ class _Wrapped:
         self._model = model
 
     def predict(self, given: Any, params: dict[str, Any] | None = None) -> list[list[dict[str, Any]]]:
-        """The best labels of each text. params: k, beam."""
+        """The best labels of each text. params: k, beam (0: the model's own)."""
         asked = params or {}
-        beam = None if asked.get("beam") is None else int(asked["beam"])
-        found = self._model.search_many(texts_of(given), int(asked.get("k", _K)), beam)
+        found = self._model.search_many(texts_of(given), int(asked.get("k", _K)), int(asked.get("beam", 0)) or None)
         return [[_plain(hit) for hit in hits] for hits in found]
 
     def get_raw_model(self) -> Model:
@@ -131,7 +130,7 @@ def _signature() -> Any:
     from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
 
     long = DataType.long
-    known = ParamSchema([ParamSpec("k", long, _K), ParamSpec("beam", long, 10)])
+    known = ParamSchema([ParamSpec("k", long, _K), ParamSpec("beam", long, 0)])
     return ModelSignature(inputs=Schema([ColSpec(DataType.string, "text")]), params=known)
 
 
