@@ -51,6 +51,9 @@ def test_compose_names_files_that_are_there_and_the_dashboard_asks_for_our_metri
     assert compose["services"]["beamwood"]["read_only"]
     (prometheus,) = documents("prometheus.yml")
     assert prometheus["scrape_configs"][0]["static_configs"][0]["targets"] == ["beamwood:8000"]
+    for rules in prometheus["rule_files"]:
+        assert (DEPLOY / rules).exists()
+        assert any(f"./{rules}:" in volume for volume in compose["services"]["prometheus"]["volumes"])
     dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text(encoding="utf-8"))
     asked = {
         name
