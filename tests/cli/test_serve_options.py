@@ -20,6 +20,7 @@ OTHER = {  # a value that is not the default, as written on the command line and
     "allow_hosts": ("shop.example", ("shop.example",)),
     "cors": ("*", ("*",)),
     "warm": ("off", "off"),
+    "beam": ("7", 7),
     "host": ("localhost", "localhost"),
     "log": ("errors", "errors"),
     "uri_prefix": ("x:", "x:"),

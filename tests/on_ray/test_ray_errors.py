@@ -24,7 +24,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, found: Any) -> None:
 
 def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, None)
-    with pytest.raises(bw.SettingsError, match=r"^Ray is not installed here; .*pip install 'beamwood\[ray\]'\.$"):
+    with pytest.raises(bw.SettingsError, match=r"^Ray is not installed here; .*pip install '\.\[ray\]'\.$"):
         cluster_of.train(X, X, "fast", progress=False)
 
 

