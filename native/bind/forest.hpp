@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "beamwood/engine/search.hpp"
@@ -42,9 +43,13 @@ private:
     items_.pop_back();
     return item;
   }
-  void give(std::unique_ptr<T> item) {
+  void give(std::unique_ptr<T> item) noexcept {
     const std::unique_lock guard(lock_, std::try_to_lock);
-    if (guard) items_.push_back(std::move(item));
+    if (!guard) return;
+    try {
+      items_.push_back(std::move(item));
+    } catch (const std::bad_alloc&) { // no memory to keep it in: it is freed
+    }
   }
 
   std::mutex lock_;
