@@ -116,8 +116,7 @@ class Sharded(Ranker):
         filter: Filter | None = None,
     ) -> JsonAnswer:
         """As the model's search_json."""
-        fitted = self._fitted_text()
-        X = fitted.transform([fitted.given(checked_text(text))], threads=1)
+        X = self._fitted_text().transform([checked_text(text)], threads=1)
         labels, scores, found = self.found(X, k, beam, filter=filter)
         least = -np.inf if min_score is None else min_score
         known = np.diff(X.indptr).astype(np.int64)
