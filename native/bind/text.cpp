@@ -31,15 +31,9 @@ std::shared_ptr<const WordSet> stop_words(const nb::list& words, TermRules rules
 // (splitter, min_n, max_n, lowercase, min_letters, max_tokens, fold, signs, segment, stem, stop): stem is a place in
 // stem_languages or -1, stop a list of str.
 TermRules term_rules(const nb::tuple& given) {
-  TermRules rules{nb::cast<Splitter>(given[0]),
-                  nb::cast<std::uint32_t>(given[1]),
-                  nb::cast<std::uint32_t>(given[2]),
-                  nb::cast<bool>(given[3]),
-                  nb::cast<std::uint32_t>(given[4]),
-                  nb::cast<std::uint32_t>(given[5]),
-                  nb::cast<bool>(given[6]),
-                  nb::cast<bool>(given[7]),
-                  nb::cast<bool>(given[8])};
+  TermRules rules{nb::cast<Splitter>(given[0]), nb::cast<std::uint32_t>(given[1]), nb::cast<std::uint32_t>(given[2]),
+                  nb::cast<bool>(given[3]),     nb::cast<std::uint32_t>(given[4]), nb::cast<std::uint32_t>(given[5]),
+                  nb::cast<bool>(given[6]),     nb::cast<bool>(given[7]),          nb::cast<bool>(given[8])};
   rules.stop = stop_words(nb::cast<nb::list>(given[10]), rules);
   if (const int stem = nb::cast<int>(given[9]); stem >= 0) rules.stem = static_cast<std::size_t>(stem);
   return rules;

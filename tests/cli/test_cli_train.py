@@ -28,6 +28,13 @@ def test_train_writes_the_same_file_as_the_library(shop: Path) -> None:
     assert Path("m.bw").read_bytes() == Path("same.bw").read_bytes()
 
 
+def test_a_training_beyond_its_memory_is_refused_before_it_starts(shop: Path) -> None:
+    said = fails("train", shop / "rows.jsonl", "-o", "m.bw", "-q", "--max-memory", "0.000001")
+    assert "--max-memory is in GiB" in said
+    assert not Path("m.bw").exists()
+    good("train", shop / "rows.jsonl", "-o", "m.bw", "--preset", "fast", "-q", "--max-memory", 1, "--folds", 2)
+
+
 def test_train_says_what_it_made_as_json_with_a_report(shop: Path) -> None:
     said = json.loads(good("train", shop / "rows.jsonl", "-o", "m.bw", "--report", "r.json", "--json"))
     assert said["labels"] == 5

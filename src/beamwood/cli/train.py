@@ -82,6 +82,12 @@ def train(
             metavar="DIR",
         ),
     ] = None,
+    max_memory: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="GiB that training may take; what is free if not given. One that needs more is refused."
+        ),
+    ] = None,
     valid: Annotated[
         str | None,
         typer.Option(help="Hold this share of the rows back, e.g. 5%, and measure the model on them.", metavar="SHARE"),
@@ -127,6 +133,7 @@ def train(
     progress = progress_for(not (quiet or json_))
     common = {"preset": preset, "seed": seed, "threads": threads, "progress": progress, **settings_of(set_ or [])}
     common["checkpoint"] = checkpoint
+    common |= {} if max_memory is None else {"max_memory": int(max_memory * 2**30)}
     common |= {} if lexical is None else {"lexical": _lexical(lexical)}
     common["calibrate"] = False if calibrate is None else calibrate == "auto" or share_of(calibrate, "--calibrate")
     if label_texts is not None and not given.is_text:
@@ -192,7 +199,8 @@ def _from_texts(given: Given, labels_file: Path | None, features: Any, common: d
 
 def _check_from(options: dict[str, Any]) -> None:
     """Refuses what a model that is trained on from decides itself."""
-    for name in ("set_", "labels_file", "label_texts", "lexical", "checkpoint", "chars", "stem", "stop_words"):
+    texts = ("chars", "stem", "stop_words")
+    for name in ("set_", "labels_file", "label_texts", "lexical", "checkpoint", "max_memory", *texts):
         if options[name]:
             flag = name.rstrip("_").replace("_", "-")
             raise typer.BadParameter(f"--{flag} is given with --from; expected none: settings are the model's.")

@@ -156,5 +156,5 @@ def refuse_if_too_big(needed: int, limit: int | None, settings: Settings) -> Non
     raise SettingsError(
         f"this training would need about {needed / 2**30:.2f} GiB; expected at most {limit / 2**30:.2f} GiB, "
         f"the memory that is free. {', '.join(advice).capitalize()}, set threads=1, "
-        "or pass max_memory (in bytes) if you know better."
+        "or pass max_memory (in bytes; --max-memory is in GiB) if you know better."
     )

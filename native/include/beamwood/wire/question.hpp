@@ -14,7 +14,7 @@
 namespace beamwood {
 
 struct Question {
-  std::string text, model; // an empty name means the usual model
+  std::string text, model;       // an empty name means the usual model
   std::uint32_t k = 0, beam = 0; // no beam: the model's own
 };
 

@@ -34,7 +34,8 @@ class Held:
             return
         from beamwood.tuning.folds import cross_validate
 
-        left_out = ("checkpoint", "calibrate", "names", "keys")  # what a measure of the ranking does not need
+        # What a measure of the ranking does not need.
+        left_out = ("checkpoint", "calibrate", "names", "keys", "max_memory")
         how = {name: value for name, value in training.items() if name not in left_out}
         self.folded = cross_validate(X, Y, folds=self.folds, **how)
         if self.tell is not None:
