@@ -65,7 +65,7 @@ def test_hostile_inputs_are_refused_or_read(tmp_path: Path) -> None:
 
 
 def test_a_reader_with_a_foreign_exception_is_found_out(tmp_path: Path) -> None:
-    assert reading.hostile(tmp_path, 0.001, 1, None, "assert").failures
+    assert reading.hostile(tmp_path, 0.0002, 1, None, "assert").failures
 
 
 def test_threads_and_forks_end(tmp_path: Path) -> None:
