@@ -298,14 +298,6 @@ class Model(Changing):
         """The settings the model was trained with."""
         return dict(self._parts.shape.settings)
 
-    def key(self, label: int) -> str:
-        """The unique key of a label; its number when the model has no keys."""
-        return self._strings.key(label)
-
-    def name(self, label: int) -> str:
-        """What people read for a label; its key when the model has no names."""
-        return self._strings.name(label)
-
     def info(self) -> dict[str, Any]:
         """Labels, features, depth, non-zeros, bytes by section, engine and settings."""
         return {**self._parts.info(), "engine": asdict(self._engine)}

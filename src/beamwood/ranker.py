@@ -30,6 +30,8 @@ from beamwood.storage.store import reading
 class Ranker:
     """Trees, names and text features behind an engine: ranks labels for rows and texts. Never changes."""
 
+    _finds_texts = True  # whether native code goes from a text to its labels in one call
+
     def __init__(self, parts: ModelParts, engine: Engine, forests: Forests | None) -> None:
         """forests: those of a model with the same trees, where there is one."""
         self._parts, self._engine = parts, engine
@@ -88,6 +90,14 @@ class Ranker:
 
     def _beam(self, given: int | None) -> int:
         return self._parts.shape.beam if given is None else positive(given, "beam")
+
+    def key(self, label: int) -> str:
+        """The unique key of a label; its number when the model has no keys."""
+        return self._strings.key(label)
+
+    def name(self, label: int) -> str:
+        """What people read for a label; its key when the model has no names."""
+        return self._strings.name(label)
 
     def label_of(self, key: str) -> int | None:
         """The label with this key, or None."""
@@ -283,7 +293,7 @@ class Ranker:
         where the model is not calibrated. A text none of whose words the model knows gives an empty answer.
         """
         fitted = self._fitted_text()
-        if exact or threshold is not None:
+        if exact or threshold is not None or not self._finds_texts:
             texts = [checked_text(text)]
             return self.search_many(texts, k, beam, 1, min_score, exact=exact, filter=filter, threshold=threshold)[0]
         k, beam = min(positive(k, "k"), self._parts.shape.labels), self._beam(beam)

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from beamwood.errors import DataError
-from beamwood.inputs.matrices import as_csr, empty_rows
+from beamwood.inputs.matrices import as_csr, empty_rows, row_lengths
 
 _LONGEST_NAME = 100
 
@@ -128,13 +128,7 @@ def blocks_of(given: Mapping[Any, Any], what: str) -> tuple[FeatureBlocks, dict[
 
 def scaled(rows: Any, weight: float) -> Any:
     """Every row divided by its length and multiplied by a weight; rows without values stay so."""
-    entries = np.diff(rows.indptr)
-    filled = entries > 0
-    if not filled.any():
-        return rows
-    squares = np.square(rows.data, dtype=np.float64)
-    length = np.sqrt(np.add.reduceat(squares, rows.indptr[:-1][filled]))
-    values = (rows.data * np.repeat(weight / length, entries[filled])).astype(np.float32)
+    values = (rows.data * (weight / row_lengths(rows)[1])).astype(np.float32)
     return sp.csr_array((values, rows.indices, rows.indptr), shape=rows.shape)
 
 

@@ -52,6 +52,15 @@ def empty_rows(rows: int, columns: int) -> sp.csr_matrix[np.float32]:
     return sp.csr_matrix(sp.csr_array((rows, columns), dtype=np.float32))
 
 
+def row_lengths(csr: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The length (l2 norm, summed in float64) of each row that has values; and for each value that of its row."""
+    entries = np.diff(csr.indptr)
+    filled = entries > 0
+    squares = np.square(csr.data, dtype=np.float64)
+    length = np.sqrt(np.add.reduceat(squares, csr.indptr[:-1][filled])) if filled.any() else np.zeros(0)
+    return length, np.repeat(length, entries[filled])
+
+
 def as_float32(values: Array, what: str) -> npt.NDArray[np.float32]:
     """Real numbers as float32; refuses complex and object arrays and values that float32 cannot hold."""
     return as_real(values, what, np.dtype(np.float32))

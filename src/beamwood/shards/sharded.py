@@ -13,7 +13,7 @@ from beamwood import _core
 from beamwood.engine import Engine, Forests
 from beamwood.errors import FormatError, SettingsError
 from beamwood.filters import Filter
-from beamwood.hits import Hits, JsonAnswer
+from beamwood.hits import JsonAnswer
 from beamwood.inputs.arguments import checked_text
 from beamwood.ranker import Ranker
 from beamwood.shards.cut import OWNERS
@@ -32,6 +32,8 @@ class Sharded(Ranker):
 
     It answers as the model does, bit for bit: topk, predict, search, search_many, filters, thresholds, probabilities.
     """
+
+    _finds_texts = False
 
     def __init__(
         self, folder: str | os.PathLike[str], *, memory: str = "map", verify: bool = False, send: Send | None = None
@@ -79,33 +81,10 @@ class Sharded(Ranker):
         """The arrays of the upper part, for modules of beamwood: may change from one version to the next."""
         return self._parts
 
-    def key(self, label: int) -> str:
-        """The unique key of a label; its number when the model has no keys."""
-        return self._strings.key(label)
-
-    def name(self, label: int) -> str:
-        """What people read for a label; its key when the model has no names."""
-        return self._strings.name(label)
-
     def info(self) -> dict[str, Any]:
         """Labels, features, depth and settings of the model; bytes of its upper part and of each shard."""
         sizes = [one.bytes for one in self._manifest.shards]
         return {**self._parts.info(), "shards": self.n_shards, "bytes_of_shards": sizes}
-
-    def search(
-        self,
-        text: str,
-        k: int = 10,
-        beam: int | None = None,
-        min_score: float | None = None,
-        *,
-        exact: bool = False,
-        filter: Filter | None = None,
-        threshold: bool | float | None = None,
-    ) -> Hits:
-        """As the model's search."""
-        texts = [checked_text(text)]
-        return self.search_many(texts, k, beam, 1, min_score, exact=exact, filter=filter, threshold=threshold)[0]
 
     def search_json(
         self,

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from beamwood.errors import DataError, warn
 from beamwood.inputs.label_matrix import LabelsLike, label_matrix
-from beamwood.inputs.matrices import MatrixLike, as_csr, as_float32, as_numbers, check_dimensions
+from beamwood.inputs.matrices import MatrixLike, as_csr, as_float32, as_numbers, check_dimensions, row_lengths
 
 _UNIT = 1e-3  # a row whose length is this near to one has length one
 
@@ -58,13 +58,10 @@ class Problem:
 
     def with_unit_rows(self) -> Problem:
         """The problem with every row of X divided by its length; itself if all have length one (or zero) already."""
-        entries = np.diff(self.X.indptr)
-        filled = entries > 0
-        squares = np.square(self.X.data, dtype=np.float64)
-        length = np.sqrt(np.add.reduceat(squares, self.X.indptr[:-1][filled])) if filled.any() else np.ones(0)
+        length, of_value = row_lengths(self.X)
         if (np.abs(length - 1) <= _UNIT).all():
             return self
-        value = (self.X.data / np.repeat(length, entries[filled])).astype(np.float32)
+        value = (self.X.data / of_value).astype(np.float32)
         X = sp.csr_matrix((value, self.X.indices, self.X.indptr), shape=self.X.shape)
         return replace(self, X=X)
 
