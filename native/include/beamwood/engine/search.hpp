@@ -105,7 +105,7 @@ private:
     }
     if (options_->bound && SumOfTrees::fits(*forest_)) {
       best = &several_.best;
-      return reach(several_, top) && settle();
+      return reach(several_, top) && several_.settle(scorer_, NodeOpener{*this});
     }
     best = &sum_.best;
     if (!reach(answers_, top)) return false;
@@ -151,16 +151,23 @@ private:
     return waiting_.run(*forest_, t, options_->k, options_->beam, openers_[t], scorer_, sink);
   }
 
-  bool settle() {
-    return several_.settle(scorer_, [this](const Met& met, Children& children) {
-      scorer_.check_stop();
-      Opener& opener = openers_[met.tree];
-      std::uint32_t number;
-      if (!opener.find(met.layer, met.node, Opener::kUnknown, number)) return false;
-      children = {opener.siblings(met.layer, number), opener.sums(met.layer, number), met.score};
+  // Opens nodes for the sink that put them off.
+  struct NodeOpener {
+    QuerySearch& search;
+
+    bool finds_ahead() const noexcept { return search.openers_[0].finds_ahead(); }
+    bool find(MetNode& node) {
+      const Met& met = node.met;
+      return search.openers_[met.tree].find(met.layer, met.node, Opener::kUnknown, node.number);
+    }
+    bool open(const MetNode& node, Children& children) {
+      search.scorer_.check_stop();
+      const Met& met = node.met;
+      Opener& opener = search.openers_[met.tree];
+      children = {opener.siblings(met.layer, node.number), opener.sums(met.layer, node.number), met.score};
       return children.sums != nullptr;
-    });
-  }
+    }
+  };
 
   void collect_work() noexcept {
     for (Opener& opener : openers_) work += opener.work, opener.work = {};

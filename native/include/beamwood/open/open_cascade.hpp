@@ -64,6 +64,9 @@ public:
     return layers_[l].opened[number].rows.size() >= kShortList;
   }
 
+  // Whether rows of a node should be found before those of another are added up: the query's are few, as above.
+  bool finds_ahead() const noexcept { return query_->count < kShortList; }
+
   // The children's sums, without their bias; null: the model's arrays are damaged. Good until the next call.
   const float* sums(std::size_t l, std::uint32_t number) {
     const TreeLayer& layer = tree_->layers[l];

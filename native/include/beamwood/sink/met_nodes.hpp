@@ -9,11 +9,15 @@
 
 namespace beamwood {
 
-// A node that was met, its children, and where their sums are once it is open.
+inline constexpr std::uint32_t kNotFound = 0xffffffffu;
+
+// A node that was met, its children, its number in the opener once its rows are found, and where its children's sums are
+// once it is open.
 struct MetNode {
   Met met{};
   Siblings siblings{};
   float most = 0.0f; // what a label below it can score
+  std::uint32_t number = kNotFound;
   bool open = false;
   std::size_t sums = 0;
 };
@@ -86,9 +90,14 @@ public:
     return true;
   }
 
-  // Finds a label in all trees. False: damaged.
-  bool find(std::uint32_t label, std::vector<LabelPlace>& places) {
-    places.resize(forest_->trees.size());
+  // Prefetches what `find` reads.
+  void prefetch(std::uint32_t label) const noexcept {
+    for (const Tree& tree : forest_->trees)
+      if (label < tree.leaf_of_label.size()) __builtin_prefetch(tree.leaf_of_label.data() + label);
+  }
+
+  // Finds a label in all trees, a place for each. False: damaged.
+  bool find(std::uint32_t label, std::span<LabelPlace> places) {
     for (std::size_t t = 0; t < places.size(); ++t) {
       if (label >= forest_->trees[t].leaf_of_label.size()) return false;
       const std::uint32_t leaf = forest_->trees[t].leaf_of_label[label];
@@ -103,9 +112,13 @@ public:
       if (leaf - at->begin >= at->width) continue;
       MetNode& node = nodes_[at->node];
       places[t] = {&node, leaf - at->begin, false, node.most};
-      if (shape_of(node).label[node.siblings.begin + places[t].child] != label) return false;
     }
     return true;
+  }
+
+  // Whether a label is where `find` says: what leads there was read from a file.
+  bool is_at(std::uint32_t label, const LabelPlace& place) const noexcept {
+    return shape_of(*place.node).label[place.node->siblings.begin + place.child] == label;
   }
 
 private:

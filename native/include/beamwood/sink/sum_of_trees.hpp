@@ -12,6 +12,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "beamwood/sink/nodes_with_labels.hpp"
@@ -35,55 +36,89 @@ public:
     k_ = k;
   }
 
-  // Opens what may still win and leaves the best k in `best`. open(met, children) makes the sums of a node that was put
-  // off; false: damaged.
-  template <class Open> bool settle(Scorer& scorer, Open&& open) {
-    const auto open_node = [&](MetNode& node) {
-      Children children{};
-      if (!node.open && !open(node.met, children)) return false;
-      if (!node.open) nodes_.keep(node, children);
-      return true;
-    };
+  // Opens what may still win and leaves the best k in `best`. opener.find(node) finds the rows of a node that was put off,
+  // so that memory brings them while others are added up, if finds_ahead(); opener.open(node, children) makes its sums.
+  // False: damaged.
+  template <class Opener> bool settle(Scorer& scorer, Opener&& opener) {
     best.reset(k_);
     seen_.reset();
-    return nodes_.arrange(scorer, order_) && list_leaders(scorer, open_node) && look_up_listed(scorer, open_node) &&
-           look_up_rest(scorer, open_node);
+    return nodes_.arrange(scorer, order_) && list_leaders(scorer, opener) && look_up_listed(scorer, opener) &&
+           look_up_rest(scorer, opener);
   }
 
 private:
   // The labels that score best in one tree: they are k different ones, and make a bar for all others.
-  template <class OpenNode> bool list_leaders(Scorer& scorer, OpenNode&& open_node) {
+  template <class Opener> bool list_leaders(Scorer& scorer, Opener& opener) {
     leaders_.reset(k_);
-    const std::uint32_t tree = order_.empty() ? 0 : nodes_[id_of(order_[0])].met.tree;
-    for (const Key key : order_) {
-      MetNode& node = nodes_[id_of(key)];
-      if (node.met.tree != tree) continue;
+    first_.clear();
+    for (const Key key : order_)
+      if (nodes_[id_of(key)].met.tree == nodes_[id_of(order_[0])].met.tree) first_.push_back(key);
+    for (std::size_t i = 0; i < first_.size(); ++i) {
       leaders_.tighten();
-      if (worse(key, leaders_.bar())) break;
-      if (!open_node(node) || !list(node, scorer, leaders_.bar(), [this](Key label) { leaders_.offer(label); }))
+      if (worse(first_[i], leaders_.bar())) break;
+      MetNode& node = nodes_[id_of(first_[i])];
+      if (!find(node, opener) || !find_next(first_, i, leaders_.bar(), opener) || !open(node, opener) ||
+          !list(node, scorer, leaders_.bar(), [this](Key label) { leaders_.offer(label); }))
         return false;
     }
     listed_ = leaders_.ranked();
     return true;
   }
 
-  template <class OpenNode> bool look_up_rest(Scorer& scorer, OpenNode&& open_node) {
-    for (const Key key : order_) {
+  template <class Opener> bool look_up_rest(Scorer& scorer, Opener& opener) {
+    for (std::size_t i = 0; i < order_.size(); ++i) {
       const Key bar = bar_in_one_tree();
-      if (worse(key, bar)) break;
-      MetNode& node = nodes_[id_of(key)];
+      if (worse(order_[i], bar)) break;
+      MetNode& node = nodes_[id_of(order_[i])];
       if (!node.open && !may_win(node, scorer)) continue;
       listed_.clear();
-      if (!open_node(node) || !list(node, scorer, bar, [this](Key label) { listed_.push_back(label); }) ||
-          !look_up_listed(scorer, open_node))
+      if (!find(node, opener) || !find_next(order_, i, bar, opener) || !open(node, opener) ||
+          !list(node, scorer, bar, [this](Key label) { listed_.push_back(label); }) || !look_up_listed(scorer, opener))
         return false;
     }
     return true;
   }
 
-  template <class OpenNode> bool look_up_listed(Scorer& scorer, OpenNode&& open_node) {
-    for (const Key key : listed_)
-      if (!look_up(id_of(key), scorer, open_node)) return false;
+  // Looks up the labels that are listed, unless that was done before: finds their means, or that they cannot win. First
+  // the nodes that have to be opened are found for all of them, then they are opened.
+  template <class Opener> bool look_up_listed(Scorer& scorer, Opener& opener) {
+    const std::size_t trees = forest_->trees.size();
+    if (places_.size() < listed_.size() * trees) places_.resize(listed_.size() * trees);
+    for (const Key key : listed_) nodes_.prefetch(id_of(key));
+    std::size_t left = 0;
+    for (const Key key : listed_) {
+      const std::uint32_t label = id_of(key);
+      const std::size_t before = seen_.size();
+      seen_.number_of(label);
+      if (seen_.size() == before) continue;
+      const std::span places = std::span(places_).subspan(left * trees, trees);
+      if (!nodes_.find(label, places)) return false;
+      if (falls_short(mean(places))) continue;
+      if (opener.finds_ahead())
+        for (const LabelPlace& place : places)
+          if (!place.known && !find(*place.node, opener)) return false;
+      listed_[left++] = key;
+    }
+    for (std::size_t i = 0; i < left; ++i)
+      if (!look_up(id_of(listed_[i]), std::span(places_).subspan(i * trees, trees), scorer, opener)) return false;
+    return true;
+  }
+
+  // Finds the rows of a node, unless that was done before.
+  template <class Opener> bool find(MetNode& node, Opener& opener) {
+    return node.open || node.number != kNotFound || opener.find(node);
+  }
+  // The same for the node behind the i-th, if it may be opened.
+  template <class Opener> bool find_next(std::span<const Key> order, std::size_t i, Key bar, Opener& opener) {
+    return !opener.finds_ahead() || i + 1 >= order.size() || worse(order[i + 1], bar) ||
+           find(nodes_[id_of(order[i + 1])], opener);
+  }
+  // Makes the sums of a node, unless that was done before.
+  template <class Opener> bool open(MetNode& node, Opener& opener) {
+    Children children{};
+    if (node.open) return true;
+    if (!find(node, opener) || !opener.open(node, children)) return false;
+    nodes_.keep(node, children);
     return true;
   }
 
@@ -108,10 +143,10 @@ private:
     return sound;
   }
 
-  float mean() const noexcept {
+  static float mean(std::span<const LabelPlace> places) noexcept {
     float sum = 0.0f;
-    for (const LabelPlace& place : places_) sum += place.score;
-    return mean_score(sum, places_.size());
+    for (const LabelPlace& place : places) sum += place.score;
+    return mean_score(sum, places.size());
   }
   bool falls_short(float most) noexcept {
     best.tighten();
@@ -121,37 +156,36 @@ private:
   // Whether a label of a node may still win; also where one is damaged: whoever opens it finds out.
   bool may_win(const MetNode& node, Scorer& scorer) {
     const LayerShape& shape = nodes_.shape_of(node);
+    if (places_.size() < forest_->trees.size()) places_.resize(forest_->trees.size());
+    const std::span places = std::span(places_).first(forest_->trees.size());
     bool may = false;
     scorer.each_allowed(node.met.tree, node.met.layer, node.siblings, [&](std::uint32_t c) {
       const std::uint32_t label = shape.label[node.siblings.begin + c];
-      may = may || (label != kNoLabel && (!nodes_.find(label, places_) || !falls_short(mean())));
+      may = may || (label != kNoLabel && (!nodes_.find(label, places) || !falls_short(mean(places))));
     });
     return may;
   }
 
-  // Finds the mean of a label, or that it cannot win, unless it was looked up before.
-  template <class OpenNode> bool look_up(std::uint32_t label, Scorer& scorer, OpenNode&& open_node) {
-    const std::size_t before = seen_.size();
-    seen_.number_of(label);
-    if (seen_.size() == before) return true;
-    if (!nodes_.find(label, places_)) return false;
+  // Finds the mean of a label, or that it cannot win. Nodes that are open come first: they may spare the others.
+  template <class Opener>
+  bool look_up(std::uint32_t label, std::span<LabelPlace> places, Scorer& scorer, Opener& opener) {
     for (const bool opens : {false, true})
-      for (LabelPlace& place : places_) {
+      for (LabelPlace& place : places) {
         if (place.known || (!opens && !place.node->open)) continue;
-        if (falls_short(mean())) return true;
-        if (!open_node(*place.node)) return false;
+        if (falls_short(mean(places))) return true;
+        if (!open(*place.node, opener) || !nodes_.is_at(label, place)) return false;
         const float score = scorer.one(nodes_.shape_of(*place.node), nodes_.children_of(*place.node), place.child);
         place.score = scorer.shown(score), place.known = true;
       }
-    best.offer(key_of(mean(), label));
+    best.offer(key_of(mean(places), label));
     return true;
   }
 
   std::uint32_t k_ = 1;
-  std::vector<Key> order_, listed_; // nodes, best first; labels to look up
+  std::vector<Key> order_, first_, listed_; // nodes, best first, and those of the best tree; labels to look up
   TopK leaders_;
-  LabelNumbers seen_; // labels that were looked up
-  std::vector<LabelPlace> places_;
+  LabelNumbers seen_;              // labels that were looked up
+  std::vector<LabelPlace> places_; // of labels that are looked up, tree by tree
 };
 
 } // namespace beamwood
