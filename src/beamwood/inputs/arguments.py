@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -69,10 +69,28 @@ def as_texts(texts: Any) -> list[str]:
 
 
 def plain_column(column: Iterable[Any]) -> list[Any]:
-    """The values of a column as Python's own: a column of Arrow would give scalars of its own kind."""
-    as_list = getattr(column, "to_pylist", None)
+    """The values of a column as Python's own: columns of Arrow and polars would give values of their own kinds."""
+    as_list = getattr(column, "to_pylist", getattr(column, "to_list", None))
     found = as_list() if callable(as_list) else list(column)
     return found if isinstance(found, list) else list(column)
+
+
+def as_rows(given: Any) -> Any:
+    """Texts or lists of labels as a list, whatever column holds them; matrices, blocks and numbers as they are."""
+    if isinstance(given, (list, tuple, str, bytes, Mapping)) or not isinstance(given, Iterable):
+        return given
+    shape = getattr(given, "shape", (0,))
+    if hasattr(given, "tocsr") or not isinstance(shape, tuple) or len(shape) != 1:
+        return given
+    found = plain_column(given)
+    first = next((value for value in found if value is not None), None)
+    read_once = isinstance(given, Iterator)
+    return found if read_once or (isinstance(first, Iterable) and not isinstance(first, Mapping)) else given
+
+
+def is_texts(given: Any) -> bool:
+    """Whether it is a list of texts, and of nothing else."""
+    return isinstance(given, (list, tuple)) and len(given) > 0 and all(isinstance(text, str) for text in given)
 
 
 def as_path(path: Any, what: str = "the path") -> str:

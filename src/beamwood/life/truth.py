@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood.errors import DataError
-from beamwood.inputs.arguments import as_texts
+from beamwood.inputs.arguments import as_rows, as_texts, is_texts
 from beamwood.inputs.label_matrix import LabelsLike, label_matrix
 from beamwood.inputs.label_table import as_label_keys
 from beamwood.inputs.matrices import Columns, RowsLike, as_csr
@@ -48,7 +48,8 @@ def rows_and_truth(model: Known, X: Any, Y: Any, least: int = 1) -> tuple[Any, A
 
 def rows_and_all_truth(model: Known, X: Any, Y: Any) -> tuple[Any, Any]:
     """The same, but labels that the model lacks have columns of their own behind those of the model, to be missed."""
-    rows = _rows(model, X)
+    Y = as_rows(Y)
+    rows = _rows(model, as_rows(X))
     truth = truth_of_keys(model, as_label_keys(Y))[0] if has_keys(Y) else _truth(model, Y)
     if truth.shape[0] != rows.shape[0]:
         raise DataError(f"Y has {truth.shape[0]:,} rows and X {rows.shape[0]:,}; expected as many of each.")
@@ -68,7 +69,7 @@ def truth_of_keys(model: Known, keys: Iterable[Iterable[str]]) -> tuple[Any, int
 
 
 def _rows(model: Known, X: Any) -> Any:
-    if not isinstance(X, (list, tuple)) or not all(isinstance(text, str) for text in X) or not X:
+    if not is_texts(X):
         return as_csr(X, model.columns, "X")
     if model.text is None:
         raise DataError("X is a list of texts, and this model was trained from numbers; expected a matrix of rows.")
@@ -86,7 +87,8 @@ def has_keys(Y: Any) -> bool:
     """Whether it is a list of label keys per row."""
     if not isinstance(Y, (list, tuple)):
         return False
-    first = next((row for row in Y if isinstance(row, str) or (isinstance(row, (list, tuple, set)) and row)), None)
+    lists = (list, tuple, set, np.ndarray)
+    first = next((row for row in Y if isinstance(row, str) or (isinstance(row, lists) and len(row))), None)
     return isinstance(first, str) or (first is not None and isinstance(next(iter(first)), str))
 
 

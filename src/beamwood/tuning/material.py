@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beamwood.errors import DataError, SettingsError
-from beamwood.inputs.arguments import as_texts
+from beamwood.inputs.arguments import as_rows, as_texts
 from beamwood.inputs.label_matrix import label_matrix
 from beamwood.inputs.label_table import as_label_keys
 from beamwood.inputs.matrices import as_csr
@@ -34,6 +34,7 @@ class Material:
     @classmethod
     def of(cls, X: Any, Y: Any) -> Material:
         """Checked as `train` and `train_text` check theirs."""
+        X, Y = as_rows(X), as_rows(Y)
         if isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
             texts, keys = as_texts(X), as_label_keys(Y)
             if len(texts) != len(keys):

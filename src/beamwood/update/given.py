@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood.errors import DataError
-from beamwood.inputs.arguments import as_texts
+from beamwood.inputs.arguments import as_rows, as_texts, is_texts
 from beamwood.inputs.label_matrix import label_matrix
 from beamwood.inputs.label_table import as_label_keys
 from beamwood.inputs.matrices import Columns, as_csr, empty_rows
@@ -82,6 +82,7 @@ def labelled(
         rows, new = empty_rows(0, model.features), _together(model, new, [], described)
         both = empty_rows(0, model.labels + len(new))
     else:
+        X, Y = as_rows(X), as_rows(Y)
         rows = _rows(model, X, threads)
         if has_keys(Y):
             lists = as_label_keys(Y)
@@ -190,7 +191,7 @@ def _of_matrix(model: Known, new: tuple[str, ...] | None, Y: Any, whole: bool) -
 
 
 def _rows(model: Known, X: Any, threads: int | None) -> Any:
-    if not isinstance(X, (list, tuple)) or not X or not all(isinstance(text, str) for text in X):
+    if not is_texts(X):
         return sp.csr_matrix(as_csr(X, model.columns, "X", zeros=False))
     if model.text is None:
         raise DataError("X is a list of texts, and this model was trained from numbers; expected a matrix of rows.")
