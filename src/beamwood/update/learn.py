@@ -8,7 +8,6 @@ features for everything else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,12 +17,12 @@ import scipy.sparse as sp
 
 from beamwood.errors import SettingsError
 from beamwood.inputs.matrices import empty_rows
-from beamwood.storage.layers import Layer
 from beamwood.storage.shape import ModelShape
 from beamwood.training.problem import Problem
 from beamwood.training.settings import Settings, settings_for
 from beamwood.training.weights import Columns, auto_cost, layer_problem, learn_here
 from beamwood.update.hosts import Hosts
+from beamwood.update.stored import StoredTree
 
 Ints = npt.NDArray[np.int64]
 
@@ -53,7 +52,7 @@ def settings_of(shape: ModelShape, rows_of_label: Any, problem: Problem) -> Sett
 def new_leaves(
     problem: Problem,
     known: Any,
-    layers: Sequence[Layer],
+    tree: StoredTree,
     hosts: Hosts,
     home: Ints,
     found: Ints,
@@ -76,7 +75,7 @@ def new_leaves(
     others = np.diff(reaching.start)[number[home]] - np.diff(positives.start)
     fewest = np.full(len(used), np.iinfo(np.int64).max)
     np.minimum.at(fewest, number[home], others)
-    rows, of, weight = _stand_ins(layers, hosts, number, fewest, problem.X)
+    rows, of, weight = _stand_ins(tree, hosts, number, fewest, problem.X)
     X = sp.csr_matrix(sp.vstack([problem.X, rows], format="csr"))
     X.sort_indices()
     own = np.ones(problem.rows, np.float32) if problem.row_weights is None else problem.row_weights
@@ -92,7 +91,7 @@ def new_leaves(
 
 
 def _stand_ins(
-    layers: Sequence[Layer], hosts: Hosts, number: Ints, fewest: Ints, X: Any
+    tree: StoredTree, hosts: Hosts, number: Ints, fewest: Ints, X: Any
 ) -> tuple[Any, Ints, npt.NDArray[np.float32]]:
     """Rows in place of those of old siblings, the host that each belongs to, and what each counts."""
     used = np.flatnonzero(number[:-1] >= 0)
@@ -101,13 +100,15 @@ def _stand_ins(
     length = np.sqrt(np.square(X.data, dtype=np.float64).sum() / max(1, X.shape[0]))  # what rows usually have
     of: list[Ints] = [np.flatnonzero(missing > 0)]
     for depth in np.unique(hosts.depth[used]) + 1:
+        parent = np.asarray(tree.nodes[depth].parent, np.int64)
         here = np.flatnonzero(hosts.depth == depth - 1)
-        at = np.full(int(np.max(layers[depth].parent)) + 1, -1, np.int64)
+        at = np.full(int(np.max(parent)) + 1, -1, np.int64)
         at[hosts.node[here]] = number[here]
-        at = at[np.asarray(layers[depth].parent, np.int64)]
+        at = at[parent]
         needed = np.flatnonzero((at >= 0) & (missing[np.maximum(at, 0)] > 0))
-        rows.append(_largest(sp.csc_array(layers[depth].weights)[:, needed]) * np.float32(length))
-        of.append(at[needed])
+        if len(needed):
+            rows.append(_largest(sp.csc_array(tree.weights(depth))[:, needed]) * np.float32(length))
+            of.append(at[needed])
     each = np.concatenate(of)
     return sp.csr_matrix(sp.vstack(rows, format="csr")), each, missing[each].astype(np.float32)
 
