@@ -13,7 +13,7 @@ from beamwood.errors import FormatError
 from beamwood.storage.activations import Activation
 from beamwood.storage.assemble import from_layers
 from beamwood.storage.build import bundles, layer_name
-from beamwood.storage.layers import Layer
+from beamwood.storage.layers import Layer, Nodes
 from beamwood.storage.parts import ModelParts
 from beamwood.update.hosts import Hosts
 from beamwood.update.stored import StoredTree
@@ -50,7 +50,7 @@ def model_of(widths: tuple[int, ...], share: float, shuffled: bool, seed: int) -
     return from_layers(layers, Activation.parse("sigmoid"), False, None, None, {})
 
 
-def new_leaves(parts: ModelParts, count: int, seed: int) -> tuple[StoredTree, Any]:
+def new_leaves(parts: ModelParts, count: int, seed: int) -> tuple[StoredTree, tuple[list[Nodes], list[Any]]]:
     dice = np.random.default_rng(seed)
     stored = StoredTree(parts, Forests(parts), 0)
     hosts = Hosts.of(stored.nodes)
@@ -65,8 +65,8 @@ def test_grafted_leaves_give_the_bytes_of_a_tree_that_is_built_with_them(shape: 
     parts = model_of(*SHAPES[shape], seed=count)
     stored, new = new_leaves(parts, count, seed=7)
     for threads in (1, 3):
-        grafted, size = stored.grown(*new, threads)
-        built, expected = stored._built(*new, threads)
+        grafted, size = stored.grown(*new, threads=threads)
+        built, expected = stored._built(*new, threads=threads)
         assert size == expected
         assert grafted.keys() == built.keys()
         for name, array in built.items():
@@ -97,7 +97,7 @@ def test_a_damaged_tree_is_refused_or_grown_and_never_written_beyond() -> None:
         words[dice.integers(0, min(len(words), 400) if turn % 2 else len(words))] = dice.integers(0, 2**32)
         parts = ModelParts(whole.shape, {**whole.sections, name: words})
         try:
-            StoredTree(parts, Forests(parts), 0).grown(*new, 1)
+            StoredTree(parts, Forests(parts), 0).grown(*new, threads=1)
         except FormatError:
             refused += 1
     assert refused > 20

@@ -348,7 +348,8 @@ def nodes_of(sections: Mapping[str, Array], tree: int, size: TreeSize) -> list[N
         place = np.arange(nodes) if order is None else np.argsort(order)  # original number → place in the tree
         child_start = get("child_start")
         assert child_start is not None
-        widths = np.diff(child_start.astype(np.int64))
+        ends = child_start.astype(np.int64)
+        widths = ends[1:] - ends[:-1]
         if len(widths) != len(order_above) or (widths < 0).any() or widths.sum() != nodes:
             raise damaged(depth)
         parent = order_above[np.repeat(np.arange(len(widths)), widths)]

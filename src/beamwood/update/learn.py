@@ -26,11 +26,12 @@ from beamwood.update.stored import StoredTree
 
 Ints = npt.NDArray[np.int64]
 
-BEAM = 10  # hosts in whose beam a row counts as one that is not of their new labels
+BEAM = 2  # hosts in whose beam a row counts as one that is not of their new labels: more take longer, to no gain
+PASSES = 10  # of the solver over a label's rows, at most
 # Taken off the bias of new labels beside clusters, whose path is shorter by a node than that of others: DOUBT, and of a
 # label of n rows FEW / sqrt(n) more, for few rows show little of what it is not. On held-out rows, 0 lets new labels
 # push out others (they lose up to 1.4 points of recall@10), 0.3 for all is less than training finds.
-DOUBT, FEW = 0.1, 0.3
+DOUBT, FEW = 0.16, 0.3
 WORDS = 32  # of a sibling's weights that stand in for a row of it
 
 
@@ -42,6 +43,7 @@ def settings_of(shape: ModelShape, rows_of_label: Any, problem: Problem) -> Sett
         settings = settings_for("fast")
     if not shape.settings:
         settings = replace(settings, loss="logistic" if "sigmoid" in shape.activation.name else "squared-hinge")
+    settings = replace(settings, max_iter=min(settings.max_iter, PASSES))
     if settings.C != "auto":
         return settings
     known = rows_of_label is not None and rows_of_label.any()

@@ -80,7 +80,7 @@ class StoredTree:
         if not grafter.read(deepest, threads):
             raise damaged(deepest)
         sections: Sections = {}
-        labels = []
+        labels: list[Ints] = []
         for depth in reversed(range(len(grown))):
             child_start, order = shapes[depth]
             what = f"layer {depth}" if tree == 0 else f"layer {depth} of tree {tree}"
