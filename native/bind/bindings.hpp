@@ -59,6 +59,7 @@ inline beamwood::Workers python_workers(unsigned threads, std::function<bool()> 
 
 void bind_engine(nb::module_& m);
 void bind_layouts(nb::module_& m);
+void bind_update(nb::module_& m);
 void bind_postings(nb::module_& m);
 void bind_filter(nb::module_& m);
 void bind_explain(nb::module_& m);

@@ -23,6 +23,7 @@ NB_MODULE(_core, m) {
   bind_postings(m);
   bind_engine(m);
   bind_layouts(m);
+  bind_update(m);
   bind_explain(m);
   bind_score(m);
   bind_training(m);

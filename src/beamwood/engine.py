@@ -17,9 +17,9 @@ from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.inputs.arguments import cores
 from beamwood.inputs.matrices import as_csr
 from beamwood.lexical.postings import native_postings
-from beamwood.storage.build import chunks_of, columns_of, hash_index, layer_name, layers_of
+from beamwood.storage.build import chunks_of, columns_of, hash_index, layer_name, layers_of, nodes_of
 from beamwood.storage.draft import CUT
-from beamwood.storage.layers import Layer
+from beamwood.storage.layers import Layer, Nodes
 from beamwood.storage.parts import ModelParts
 from beamwood.storage.shape import ModelShape
 from beamwood.storage.store import reading
@@ -310,11 +310,16 @@ class Forests:
             self._others[layout, hashed] = forest
         return Searcher(engine, layout, forest, self._parts.shape)
 
-    def layers(self, tree: int) -> list[Layer]:
-        """The layers that a tree was built from, bit for bit."""
-        shape = self._parts.shape
+    def layers(self, tree: int, count: int | None = None) -> list[Layer]:
+        """The layers that a tree was built from, bit for bit; the first ones only, if a count is given."""
+        shape, sections = self._parts.shape, self._parts.sections
+        with reading(sections):
+            return layers_of(self.cascade, sections, tree, shape.trees[tree], shape.features, cores(), count)
+
+    def nodes(self, tree: int) -> list[Nodes]:
+        """The same without the weights."""
         with reading(self._parts.sections):
-            return layers_of(self.cascade, self._parts.sections, tree, shape.trees[tree], shape.features, cores())
+            return nodes_of(self._parts.sections, tree, self._parts.shape.trees[tree])
 
 
 def layer_arrays(parts: ModelParts, tree: int, layer: int, fields: tuple[tuple[str, str], ...]) -> list[Array]:

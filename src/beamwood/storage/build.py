@@ -15,7 +15,7 @@ from beamwood import _core
 from beamwood.errors import DataError, FormatError
 from beamwood.inputs.arguments import plain_array
 from beamwood.inputs.matrices import as_float32, columns_as_csr, is_sparse
-from beamwood.storage.layers import Layer
+from beamwood.storage.layers import Layer, Nodes
 
 Array = npt.NDArray[Any]
 Sections = dict[str, Array]  # the arrays of a model by name; one that is not there is empty
@@ -224,7 +224,7 @@ def cascade_of_chunks(sections: Sections, tree: int, size: TreeSize, features: i
     return made
 
 
-def node_arrays(layer: Layer, label: Array, order: Array, nodes: int, what: str) -> Sections:
+def node_arrays(layer: Layer | Nodes, label: Array, order: Array, nodes: int, what: str) -> Sections:
     """Biases, labels and, when nodes had to move, where they came from: one entry per node, in tree order."""
     arrays: Sections = {}
     if layer.bias is not None:
@@ -310,34 +310,56 @@ def is_order(order: Array | None, nodes: int) -> bool:
 
 
 def layers_of(
-    forest: Any, sections: Mapping[str, Array], tree: int, size: TreeSize, features: int, threads: int
+    forest: Any,
+    sections: Mapping[str, Array],
+    tree: int,
+    size: TreeSize,
+    features: int,
+    threads: int,
+    count: int | None = None,
 ) -> list[Layer]:
-    """The inverse of build_tree, bit for bit."""
+    """The inverse of build_tree, bit for bit; of the first layers, if a count is given."""
     layers = []
     reader = _core.TreeReader(forest, tree)
+    for depth, nodes in enumerate(nodes_of(sections, tree, size)[:count]):
+        start, feature, weight = columns_of(reader, depth, size.nodes[depth], threads)
+        if len(feature) and feature.max() >= features:
+            raise damaged(depth)
+        shape = (features, size.nodes[depth])
+        columns: Any = sp.csc_array((weight, feature.view(np.int32), start.view(np.int64)), shape=shape)
+        order = sections.get(layer_name(tree, depth, "order"))
+        weights = columns if order is None else columns[:, np.argsort(order)]
+        layers.append(Layer(weights, nodes.parent, nodes.bias, nodes.label))
+    return layers
+
+
+def nodes_of(sections: Mapping[str, Array], tree: int, size: TreeSize) -> list[Nodes]:
+    """The nodes of each layer, in the order in which they were given."""
+    found = []
     order_above = np.zeros(1, np.int64)
     for depth, nodes in enumerate(size.nodes):
 
         def get(field: str, depth: int = depth) -> Array | None:
             return sections.get(layer_name(tree, depth, field))
 
-        start, feature, weight = columns_of(reader, depth, nodes, threads)
         order = get("order")
-        if not is_order(order, nodes) or (len(feature) and feature.max() >= features):
+        if not is_order(order, nodes):
             raise damaged(depth)
         place = np.arange(nodes) if order is None else np.argsort(order)  # original number → place in the tree
-        columns: Any = sp.csc_array((weight, feature.astype(np.int32), start.astype(np.int64)), shape=(features, nodes))
         child_start = get("child_start")
         assert child_start is not None
-        parent = order_above[np.repeat(np.arange(len(child_start) - 1), np.diff(child_start))]
+        ends = child_start.astype(np.int64)
+        widths = ends[1:] - ends[:-1]
+        if len(widths) != len(order_above) or (widths < 0).any() or widths.sum() != nodes:
+            raise damaged(depth)
+        parent = order_above[np.repeat(np.arange(len(widths)), widths)]
         bias, label = get("bias"), get("label")
-        layers.append(
-            Layer(
-                weights=columns if order is None else columns[:, place],
+        found.append(
+            Nodes(
                 parent=parent[place],
                 bias=None if bias is None else bias[place],
                 label=None if label is None else np.where(label == NO_LABEL, -1, label.astype(np.int64))[place],
             )
         )
         order_above = np.arange(nodes) if order is None else order.astype(np.int64)
-    return layers
+    return found

@@ -10,6 +10,15 @@ import numpy.typing as npt
 
 
 @dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of one layer without their weights; see Layer."""
+
+    parent: npt.NDArray[np.integer[Any]]
+    bias: npt.NDArray[np.float32] | None = None
+    label: npt.NDArray[np.integer[Any]] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Layer:
     """The nodes of one layer, in any order.
 

@@ -19,13 +19,14 @@ from beamwood.engine import Engine
 from beamwood.ranker import Ranker
 from beamwood.storage.activations import Activation
 from beamwood.storage.assemble import from_layers
-from beamwood.storage.layers import Layer
+from beamwood.storage.layers import Layer, Nodes
+from beamwood.update.stored import StoredTree
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-def labels_of(layers: Sequence[Layer], depth: int) -> Ints:
+def labels_of(layers: Sequence[Nodes] | Sequence[Layer], depth: int) -> Ints:
     """The label of each node of a layer, -1 for inner nodes."""
     layer = layers[depth]
     if layer.label is not None:
@@ -51,7 +52,7 @@ class Hosts:
     high: Bools
 
     @classmethod
-    def of(cls, layers: Sequence[Layer]) -> Hosts:
+    def of(cls, layers: Sequence[Nodes]) -> Hosts:
         """Those of a tree: topmost nodes that have a cluster for a child, and clusters that have no such ancestor."""
         labels = [labels_of(layers, depth) for depth in range(len(layers))]
         parents = [np.asarray(layer.parent, np.int64) for layer in layers]
@@ -87,11 +88,12 @@ class Hosts:
     def __len__(self) -> int:
         return len(self.depth)
 
-    def router(self, layers: Sequence[Layer], activation: Activation) -> Ranker | None:
+    def router(self, tree: StoredTree, activation: Activation) -> Ranker | None:
         """A model that ranks hosts: the tree above them. None where the root is the one host."""
         if (self.depth < 0).any():
             return None
         kept: list[Layer] = []
+        layers = tree.nodes
         leads = self._leads(layers)
         place = np.zeros(1, np.int64)  # of the nodes of the layer above among those that are kept
         for depth in range(int(self.depth.max()) + 1):
@@ -102,12 +104,12 @@ class Hosts:
             here = self.depth == depth
             number[self.node[here]] = np.flatnonzero(here)
             bias = None if layer.bias is None else np.asarray(layer.bias)[inner]
-            kept.append(Layer(sp.csc_array(layer.weights)[:, inner], above[inner], bias, number[inner]))
+            kept.append(Layer(sp.csc_array(tree.weights(depth))[:, inner], above[inner], bias, number[inner]))
             place = np.full(len(layer.parent), -1, np.int64)
             place[inner] = np.where(number[inner] < 0, np.arange(len(inner)), -1)  # nothing is kept below a host
         return Ranker(from_layers(kept, activation, False, None, None, {}), Engine(), None)
 
-    def _leads(self, layers: Sequence[Layer]) -> list[Bools]:
+    def _leads(self, layers: Sequence[Nodes]) -> list[Bools]:
         """Of each layer down to the last host: which nodes are hosts or have one below them."""
         leads: list[Bools] = []
         for depth in reversed(range(int(self.depth.max()) + 1)):
@@ -118,22 +120,29 @@ class Hosts:
             leads.insert(0, here)
         return leads
 
-    def grafted(self, layers: Sequence[Layer], home: Ints, weights: Any, bias: Any) -> list[Layer]:
-        """The layers with a leaf for each new label, numbered on from the old ones, below the host that is its home."""
+    def grafted(
+        self, layers: Sequence[Nodes], home: Ints, weights: Any, bias: Any
+    ) -> tuple[list[Nodes], list[sp.csc_array]]:
+        """The layers with a leaf for each new label, below the host that is its home, and the weights of what is new.
+
+        New labels are numbered on from the old ones, new nodes of a layer too.
+        """
         first = len(self.of_label)
         columns = sp.csc_array(weights)
-        grown: list[Layer] = list(layers)
-        for depth in np.unique(self.depth[home]) + 1:
+        grown: list[Nodes] = []
+        more: list[sp.csc_array] = []
+        for depth, layer in enumerate(layers):
             mine = np.flatnonzero(self.depth[home] == depth - 1)
-            layer = layers[depth]
             old = np.zeros(len(layer.parent), np.float32) if layer.bias is None else np.asarray(layer.bias)
-            grown[depth] = Layer(
-                sp.csc_array(sp.hstack([sp.csc_array(layer.weights), columns[:, mine]], format="csc")),
-                np.concatenate([np.asarray(layer.parent, np.int64), self.node[home[mine]]]),
-                None if layer.bias is None and not bias[mine].any() else np.concatenate([old, bias[mine]]),
-                np.concatenate([labels_of(layers, depth), first + mine]),
+            grown.append(
+                Nodes(
+                    np.concatenate([np.asarray(layer.parent, np.int64), self.node[home[mine]]]),
+                    None if layer.bias is None and not bias[mine].any() else np.concatenate([old, bias[mine]]),
+                    np.concatenate([labels_of(layers, depth), first + mine]),
+                )
             )
-        return grown
+            more.append(columns[:, mine])
+        return grown, more
 
 
 def _clusters(inner: Bools, parent: Ints, above: int) -> Bools:

@@ -20,7 +20,7 @@ from beamwood.inputs.arguments import cores
 from beamwood.inputs.matrices import empty_rows
 from beamwood.storage.build import Sections, TreeSize, build_tree
 from beamwood.storage.label_strings import LabelStrings
-from beamwood.storage.layers import Layer
+from beamwood.storage.layers import Nodes
 from beamwood.storage.parts import ModelParts
 from beamwood.training.problem import Problem
 from beamwood.training.report import Stopwatch
@@ -30,6 +30,7 @@ from beamwood.update.history import counted
 from beamwood.update.hosts import Hosts, without
 from beamwood.update.learn import new_leaves, settings_of
 from beamwood.update.place import came_by, homes
+from beamwood.update.stored import StoredTree
 from beamwood.update.strings import renamed, with_fewer, with_more
 
 
@@ -77,13 +78,12 @@ def with_labels(
     settings = settings_of(shape, parts.rows_of_label, problem)
     for tree in range(len(shape.trees)):
         with watch.stage(f"tree {tree + 1}/{len(shape.trees)}", problem.rows):
-            layers = forests.layers(tree)
-            hosts = Hosts.of(layers)
-            home, found = placed(problem, layers, hosts, parts, threads)
-            how = replace(settings, bias=0.0) if _without_bias(layers, hosts) else settings
-            weights, bias = new_leaves(problem, learning, layers, hosts, home, found, how, seed + tree, threads)
-            grown = hosts.grafted(layers, home, weights, bias)
-            arrays, size, _ = build_tree(grown, tree, shape.features, cores(), shape.weights)
+            stored = StoredTree(parts, forests, tree)
+            hosts = Hosts.of(stored.nodes)
+            home, found = placed(problem, stored, hosts, parts, threads)
+            how = replace(settings, bias=0.0) if _without_bias(stored.nodes, hosts) else settings
+            weights, bias = new_leaves(problem, learning, stored, hosts, home, found, how, seed + tree, threads)
+            arrays, size = stored.grown(*hosts.grafted(stored.nodes, home, weights, bias), cores())
         sections |= arrays
         sizes.append(size)
     shape = replace(counted(shape, added=given.new), trees=tuple(sizes))
@@ -101,11 +101,11 @@ def with_labels(
 
 
 def placed(
-    problem: Problem, layers: list[Layer], hosts: Hosts, parts: ModelParts, threads: int
+    problem: Problem, stored: StoredTree, hosts: Hosts, parts: ModelParts, threads: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The host of each new label in a tree, and the hosts in the beam of each row."""
     activation = parts.shape.activation
-    router = hosts.router(layers, activation)
+    router = hosts.router(stored, activation)
     found, says = came_by(router, problem.X, activation.path, threads)
     return homes(found, says, problem.Y, hosts.children), found
 
@@ -208,7 +208,7 @@ def _warn_of_unknown(given: Labelled, problem: Problem) -> int:
     return unknown
 
 
-def _without_bias(layers: list[Layer], hosts: Hosts) -> bool:
+def _without_bias(layers: list[Nodes], hosts: Hosts) -> bool:
     """Whether the leaves of a tree have no bias, so that new ones should have none."""
     return all(layers[depth].bias is None for depth in np.unique(hosts.depth) + 1)
 

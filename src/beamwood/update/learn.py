@@ -8,7 +8,6 @@ features for everything else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,20 +17,21 @@ import scipy.sparse as sp
 
 from beamwood.errors import SettingsError
 from beamwood.inputs.matrices import empty_rows
-from beamwood.storage.layers import Layer
 from beamwood.storage.shape import ModelShape
 from beamwood.training.problem import Problem
 from beamwood.training.settings import Settings, settings_for
 from beamwood.training.weights import Columns, auto_cost, layer_problem, learn_here
 from beamwood.update.hosts import Hosts
+from beamwood.update.stored import StoredTree
 
 Ints = npt.NDArray[np.int64]
 
-BEAM = 10  # hosts in whose beam a row counts as one that is not of their new labels
+BEAM = 2  # hosts in whose beam a row counts as one that is not of their new labels: more take longer, to no gain
+PASSES = 10  # of the solver over a label's rows, at most
 # Taken off the bias of new labels beside clusters, whose path is shorter by a node than that of others: DOUBT, and of a
 # label of n rows FEW / sqrt(n) more, for few rows show little of what it is not. On held-out rows, 0 lets new labels
 # push out others (they lose up to 1.4 points of recall@10), 0.3 for all is less than training finds.
-DOUBT, FEW = 0.1, 0.3
+DOUBT, FEW = 0.16, 0.3
 WORDS = 32  # of a sibling's weights that stand in for a row of it
 
 
@@ -43,6 +43,7 @@ def settings_of(shape: ModelShape, rows_of_label: Any, problem: Problem) -> Sett
         settings = settings_for("fast")
     if not shape.settings:
         settings = replace(settings, loss="logistic" if "sigmoid" in shape.activation.name else "squared-hinge")
+    settings = replace(settings, max_iter=min(settings.max_iter, PASSES))
     if settings.C != "auto":
         return settings
     known = rows_of_label is not None and rows_of_label.any()
@@ -53,7 +54,7 @@ def settings_of(shape: ModelShape, rows_of_label: Any, problem: Problem) -> Sett
 def new_leaves(
     problem: Problem,
     known: Any,
-    layers: Sequence[Layer],
+    tree: StoredTree,
     hosts: Hosts,
     home: Ints,
     found: Ints,
@@ -76,7 +77,7 @@ def new_leaves(
     others = np.diff(reaching.start)[number[home]] - np.diff(positives.start)
     fewest = np.full(len(used), np.iinfo(np.int64).max)
     np.minimum.at(fewest, number[home], others)
-    rows, of, weight = _stand_ins(layers, hosts, number, fewest, problem.X)
+    rows, of, weight = _stand_ins(tree, hosts, number, fewest, problem.X)
     X = sp.csr_matrix(sp.vstack([problem.X, rows], format="csr"))
     X.sort_indices()
     own = np.ones(problem.rows, np.float32) if problem.row_weights is None else problem.row_weights
@@ -92,7 +93,7 @@ def new_leaves(
 
 
 def _stand_ins(
-    layers: Sequence[Layer], hosts: Hosts, number: Ints, fewest: Ints, X: Any
+    tree: StoredTree, hosts: Hosts, number: Ints, fewest: Ints, X: Any
 ) -> tuple[Any, Ints, npt.NDArray[np.float32]]:
     """Rows in place of those of old siblings, the host that each belongs to, and what each counts."""
     used = np.flatnonzero(number[:-1] >= 0)
@@ -101,13 +102,15 @@ def _stand_ins(
     length = np.sqrt(np.square(X.data, dtype=np.float64).sum() / max(1, X.shape[0]))  # what rows usually have
     of: list[Ints] = [np.flatnonzero(missing > 0)]
     for depth in np.unique(hosts.depth[used]) + 1:
+        parent = np.asarray(tree.nodes[depth].parent, np.int64)
         here = np.flatnonzero(hosts.depth == depth - 1)
-        at = np.full(int(np.max(layers[depth].parent)) + 1, -1, np.int64)
+        at = np.full(int(np.max(parent)) + 1, -1, np.int64)
         at[hosts.node[here]] = number[here]
-        at = at[np.asarray(layers[depth].parent, np.int64)]
+        at = at[parent]
         needed = np.flatnonzero((at >= 0) & (missing[np.maximum(at, 0)] > 0))
-        rows.append(_largest(sp.csc_array(layers[depth].weights)[:, needed]) * np.float32(length))
-        of.append(at[needed])
+        if len(needed):
+            rows.append(_largest(sp.csc_array(tree.weights(depth))[:, needed]) * np.float32(length))
+            of.append(at[needed])
     each = np.concatenate(of)
     return sp.csr_matrix(sp.vstack(rows, format="csr")), each, missing[each].astype(np.float32)
 

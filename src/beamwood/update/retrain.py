@@ -19,7 +19,7 @@ from beamwood.errors import DataError, SettingsError, warn
 from beamwood.lexical.words import k1_of, word_counts, word_weights
 from beamwood.storage.assemble import with_rows_of_label
 from beamwood.storage.build import Sections
-from beamwood.storage.layers import Layer
+from beamwood.storage.layers import Nodes
 from beamwood.storage.parts import ModelParts
 from beamwood.training.checkpoint import Nowhere
 from beamwood.training.memory import available_bytes, estimated_bytes, refuse_if_too_big
@@ -32,6 +32,7 @@ from beamwood.update import words
 from beamwood.update.given import Labelled, labelled
 from beamwood.update.hosts import Hosts, labels_of
 from beamwood.update.labels import known_of, placed
+from beamwood.update.stored import StoredTree
 from beamwood.update.strings import with_more
 
 
@@ -109,17 +110,18 @@ def _shapes(parts: ModelParts, given: Labelled, threads: int) -> list[Skeleton]:
     has = np.flatnonzero(np.diff(given.Y.indptr) > 0)
     rows = Problem(given.X[has], given.Y[has])
     for tree in range(len(parts.shape.trees)):
-        layers: Sequence[Layer] = forests.layers(tree)
+        stored = StoredTree(parts, forests, tree)
+        nodes = stored.nodes
         if given.new:
-            hosts = Hosts.of(layers)
-            home, _ = placed(rows, list(layers), hosts, parts, threads)
+            hosts = Hosts.of(nodes)
+            home, _ = placed(rows, stored, hosts, parts, threads)
             blank = sp.csc_array((parts.shape.features, given.new), dtype=np.float32)
-            layers = hosts.grafted(layers, home, blank, np.zeros(given.new, np.float32))
-        shapes.append([_sorted(layers, depth) for depth in range(len(layers))])
+            nodes, _ = hosts.grafted(nodes, home, blank, np.zeros(given.new, np.float32))
+        shapes.append([_sorted(nodes, depth) for depth in range(len(nodes))])
     return shapes
 
 
-def _sorted(layers: Sequence[Layer], depth: int) -> tuple[Any, Any]:
+def _sorted(layers: Sequence[Nodes], depth: int) -> tuple[Any, Any]:
     label = labels_of(layers, depth)
     return np.asarray(layers[depth].parent, np.int64), label if (label >= 0).any() else None
 
