@@ -298,6 +298,11 @@ class Model(Changing):
         """The settings the model was trained with."""
         return dict(self._parts.shape.settings)
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """What was written on the model: see `with_notes`."""
+        return dict(self._parts.shape.notes)
+
     def info(self) -> dict[str, Any]:
         """Labels, features, depth, non-zeros, bytes by section, engine and settings."""
         return {**self._parts.info(), "engine": asdict(self._engine)}
