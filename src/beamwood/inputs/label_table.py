@@ -22,6 +22,10 @@ class LabelTable:
 
     Tables made from seen labels are in the order of the keys' code points, so the ids do not depend on the
     order of the rows. Tables read from a file keep the file's order.
+
+    >>> table = LabelTable.from_labels([["wool", "socks"], ["boots"]])
+    >>> table.keys, table.matrix([["wool"]]).toarray().tolist()
+    (('boots', 'socks', 'wool'), [[0.0, 0.0, 1.0]])
     """
 
     keys: tuple[str, ...]

@@ -40,6 +40,10 @@ class TextFeatures(TextBlock):
 
     TextFeatures(ngram_range=(1, 2), min_df=2)
     TextFeatures(blocks=(TextBlock(), TextBlock(analyzer="char_wb", ngram_range=(3, 5), min_df=3)))
+
+    >>> fitted = TextFeatures().fit(["red wool", "blue wool"])
+    >>> fitted.vocabulary(), fitted.transform(["red boots"]).toarray().tolist()
+    (['blue', 'red', 'wool'], [[0.0, 1.0, 0.0]])
     """
 
     blocks: tuple[TextBlock, ...] = ()
