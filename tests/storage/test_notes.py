@@ -58,7 +58,7 @@ def test_a_note_replaces_its_like_and_an_empty_one_takes_it_away(tmp_path: Path)
 )
 def test_what_is_no_note_is_refused(given: object, message: str) -> None:
     with pytest.raises(bw.SettingsError, match=message):
-        small_model().with_notes(given)  # type: ignore[arg-type]
+        small_model().with_notes(given)
 
 
 def test_damaged_notes_are_a_damaged_file() -> None:
