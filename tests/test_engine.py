@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -313,3 +315,32 @@ def test_a_file_that_needs_a_discount_or_unit_rows_says_so(tmp_path: Path) -> No
         info = bw.load(tmp_path / "m.bw").info()
         assert info["unit_rows"] == ("unit_rows" in form)
         assert info["discount"] == pytest.approx(form.get("discount", 1.0))
+
+
+WIDE_CHUNK = """
+import resource, sys, numpy as np, scipy.sparse as sp
+import beamwood as bw
+width, groups, rows = 65_000, 512, 1_500
+top = sp.csc_array(([1.0], ([0], [7])), shape=(2, groups), dtype=np.float32)  # all go to node 7, which is wide
+parent = np.sort(np.concatenate([np.delete(np.arange(groups), 7), np.full(width, 7)]))
+weight = (np.arange(len(parent)) % 1009 / 1009).astype(np.float32)
+below = sp.csc_array((weight, (np.ones(len(parent), int), np.arange(len(parent)))), shape=(2, len(parent)))
+layers = [bw.Layer(top, np.zeros(groups, int)), bw.Layer(below, parent)]
+model = bw.Model.from_layers(layers, activation="identity")
+X = sp.csr_array(np.column_stack([np.ones(rows), np.arange(1, rows + 1)]).astype(np.float32))
+expected = model.topk(X, k=5, beam=1)
+chunks = model.using(layout="chunk", matcher="march")
+chunks.topk(X[:2], k=5, beam=1)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+found = chunks.topk(X, k=5, beam=1)
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+assert all(a.tobytes() == b.tobytes() for a, b in zip(expected, found)), (expected, found)
+assert (found[0] >= 0).all()
+assert grown < 200, grown  # scores of all queries together would take 380 MiB
+"""
+
+
+def test_a_chunk_much_wider_than_others_takes_its_queries_in_turns() -> None:
+    """How many queries go together is guessed from the mean width; here all of them meet the one wide chunk."""
+    run = subprocess.run([sys.executable, "-c", WIDE_CHUNK], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

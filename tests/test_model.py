@@ -235,3 +235,18 @@ def test_other_names_leave_keys_as_they_are() -> None:
     assert len(renamed) == 2
     assert renamed.search("wool", k=1)[0].key == "socks"
     assert model.with_names(keys=["h", "s"]).keys == ["h", "s"]
+
+
+def test_every_matrix_that_we_hand_out_is_a_csr_array(tmp_path: Path) -> None:
+    """One kind: scipy's matrices and arrays differ in what `*` and X[0] mean."""
+    texts = bw.TextFeatures().fit(["red wool socks", "blue boots"])
+    bw.write_xmc(tmp_path / "rows.txt", sp.eye_array(3), sp.eye_array(3))
+    sp.save_npz(tmp_path / "rows.npz", sp.eye(3, format="csr"))
+    numbers = [bw.read_xmc(tmp_path / "rows.txt"), bw.read_npz(tmp_path / "rows.npz", tmp_path / "rows.npz")]
+    made = [small_model().predict(small_queries()), texts.transform(["red boots"])]
+    made += [bw.LabelTable.from_labels([["a"], ["b"]]).matrix([["a"]])]
+    made += [each for rows in numbers for each in (rows.X, rows.Y)]
+    assert {type(each) for each in made} == {sp.csr_array}
+    assert {each.dtype for each in made} == {np.dtype(np.float32)}
+    row = small_queries()[0]
+    laws.check_same(small_model().topk(row), small_model().topk(small_queries()[[0]]))

@@ -84,7 +84,7 @@ def test_a_reference_to_another_or_a_missing_file_is_refused(trained: bw.Model, 
     with pytest.raises(bw.FormatError, match=r"has version .*; expected .*memory='read'"):
         pickle.loads(pickled)
     path.unlink()
-    with pytest.raises(bw.FormatError, match=r"no such file here.*memory='read'"):
+    with pytest.raises(bw.MissingFileError, match=r"no such file here.*memory='read'"):
         pickle.loads(pickled)
 
 

@@ -4,7 +4,7 @@ from beamwood._version import __version__
 from beamwood.batch.lazy import Lazy
 from beamwood.client import Client, ServerError
 from beamwood.engine import LayerChoice, Stats
-from beamwood.errors import BeamwoodError, BeamwoodWarning, DataError, FormatError, SettingsError
+from beamwood.errors import BeamwoodError, BeamwoodWarning, DataError, FormatError, MissingFileError, SettingsError
 from beamwood.explain import Explanation
 from beamwood.filters import Filter
 from beamwood.hits import Answers, Hit, Hits
@@ -61,6 +61,7 @@ __all__ = [
     "LayerChoice",
     "Lazy",
     "Metrics",
+    "MissingFileError",
     "Model",
     "Records",
     "Report",

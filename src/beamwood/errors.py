@@ -1,8 +1,9 @@
-"""errors.py — what can go wrong, for people: every error a user can cause is one of the three kinds below.
+"""errors.py — what can go wrong, for people: every error a user can cause is one of the four kinds below.
 
 Each message says what was found, what was expected and what to do next.
 """
 
+import errno
 import inspect
 import warnings
 
@@ -21,6 +22,23 @@ class SettingsError(BeamwoodError, ValueError):
 
 class FormatError(BeamwoodError):
     """A model file is damaged, foreign, or made by a newer version."""
+
+
+class MissingFileError(BeamwoodError, FileNotFoundError):
+    """A file that was named, of a model or of data, is not there."""
+
+    def __init__(self, message: str, path: str | None = None) -> None:
+        """path: what `filename` says, as that of any FileNotFoundError does."""
+        super().__init__(message)
+        self.errno, self.filename = errno.ENOENT, path
+
+    def __str__(self) -> str:
+        """The message as it was written, without the system's number before it."""
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[type, tuple[str, str | None]]:
+        """For pickle: on its way from a worker it stays what it is."""
+        return type(self), (str(self), self.filename)
 
 
 class BeamwoodWarning(UserWarning):

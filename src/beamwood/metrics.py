@@ -111,6 +111,10 @@ def evaluate(
     train_labels: the Y of training, from which the propensities of `psp` are counted.
     rows_of_label: how many training rows had each label (as `Model.rows_of_label`): recall of frequent and rare labels
                   is then told apart. Labels beyond its end count as rare.
+
+    >>> found = evaluate(([[2, 0], [1, 0]], [[0.9, 0.1], [0.8, 0.3]]), [[2], [0]], at=(1, 2))
+    >>> found.precision[1], found.recall[2]
+    (0.5, 1.0)
     """
     depths = checked_ranks(at)
     labels, candidates = _candidates(P)

@@ -298,6 +298,11 @@ class Model(Changing):
         """The settings the model was trained with."""
         return dict(self._parts.shape.settings)
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """What was written on the model: see `with_notes`."""
+        return dict(self._parts.shape.notes)
+
     def info(self) -> dict[str, Any]:
         """Labels, features, depth, non-zeros, bytes by section, engine and settings."""
         return {**self._parts.info(), "engine": asdict(self._engine)}
@@ -345,6 +350,11 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
     memory: "map" shares the file's pages with other processes; "read" copies it; "huge" copies it into huge pages.
     verify: read everything once and compare checksums.
     tokenizer: the function that finds words, of a model that was trained with one of your own.
+
+    >>> import beamwood as bw
+    >>> bw.index_text(["wool socks", "boots"], keys=["socks", "boots"]).save("shop.bw")
+    >>> bw.load("shop.bw").search("socks", k=1)[0].key
+    'socks'
     """
     parts = load_parts(local_path(path), memory, verify)
     return Model(parts if tokenizer is None else parts.with_tokenizer(tokenizer))

@@ -258,6 +258,10 @@ def models_room(folder: Path) -> Room:
             (anything(), lambda v: sure().topk(plain(FEATURES), threshold=v)),
         ],
         "Model.probability": [(odd(scores(LABELS)), lambda v: sure().probability(v))],
+        "Model.with_notes": [
+            (anything(), lambda v: numbers().with_notes(v)),
+            (anything(), lambda v: numbers().with_notes({"data": v})),
+        ],
         "Model.with_beam": [(anything(), lambda v: numbers().with_beam(v))],
         "Model.with_rows_of_label": [(anything(), lambda v: numbers().with_rows_of_label(v))],
         "interop.from_nodes": [

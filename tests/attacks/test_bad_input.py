@@ -274,7 +274,6 @@ def write_flipped(path: Path) -> None:
 
 
 FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "missing": (lambda path: None, r"Cannot read .*: No such file or directory. Check the path"),
     "empty": (lambda path: path.write_bytes(b""), r"is empty; expected a beamwood model. Get a fresh copy"),
     "a folder": (lambda path: path.mkdir(), r"is a folder. A beamwood model is one file, for example"),
     "a text": (lambda path: path.write_text("hello " * 100), r"is not a beamwood model: .*convert it first"),
@@ -303,6 +302,19 @@ def test_a_bad_file_is_a_format_error(case: str, memory: str, tmp_path: Path) ->
     with pytest.raises(bw.FormatError, match=message) as caught:
         bw.load(path, memory=memory)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("memory", ["map", "read", "huge"])
+def test_a_file_that_is_not_there_is_an_error_of_its_own_kind(memory: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.bw"
+    with pytest.raises(bw.MissingFileError, match=r": there is no such file. Check the path") as caught:
+        bw.load(path, memory=memory)
+    assert isinstance(caught.value, FileNotFoundError)
+    assert isinstance(caught.value, bw.BeamwoodError)
+    assert not isinstance(caught.value, bw.FormatError)
+    carried = pickle.loads(pickle.dumps(caught.value))
+    for error in (caught.value, carried):
+        assert (str(error), error.filename) == (f"{path}: there is no such file. Check the path.", str(path))
 
 
 def test_a_flip_in_the_weights_is_found_when_asked_for(tmp_path: Path) -> None:

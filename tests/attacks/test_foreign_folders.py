@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from attacks.foreign_campaign import KINDS
 
 FOLDERS = int(os.environ.get("BEAMWOOD_FUZZ_FOLDERS", "120"))
@@ -42,6 +44,7 @@ def run_kind(kind: str, folder: Path) -> tuple[int, list[str]]:
     return loaded, failures
 
 
+@pytest.mark.timeout(max(300, FOLDERS))  # the long form: some ten copies of each kind per second on a busy machine
 def test_spoiled_folders_are_refused_or_answer(tmp_path: Path) -> None:
     """Copies 0..n-1 of each kind: `Folder(kind, place).check(number)` brings one back."""
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:

@@ -47,6 +47,7 @@ def run_part(first: int, count: int, folder: Path) -> list[str]:
     return failures
 
 
+@pytest.mark.timeout(max(300, FILES // 20))  # the long form takes as long as it takes
 def test_random_damage_never_crashes(tmp_path: Path) -> None:
     """Files 0..n-1: `attacks.campaign.check(number, …)` brings one back."""
     begin, done = time.monotonic(), 0

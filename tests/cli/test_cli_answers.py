@@ -56,7 +56,7 @@ def test_predict_reads_svmlight_with_the_models_features(shop: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("nowhere.bw", "rows.jsonl"), "Cannot read nowhere.bw"),
+        (("nowhere.bw", "rows.jsonl"), "nowhere.bw: there is no such file. Check the path."),
         (("rows.jsonl", "rows.jsonl"), "not a beamwood model"),
         (("numbers.bw", "rows.jsonl"), "reads no texts"),
         (("shop.bw", "--x", "X.npz"), "columns"),

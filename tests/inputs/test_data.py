@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beamwood import DataError, SettingsError, _core
+from beamwood import DataError, MissingFileError, SettingsError, _core
 from beamwood.inputs.data import LabelTable, format_of, read_npz, read_svmlight, read_xmc, write_xmc
 
 XMC = b"""3 5 4
@@ -242,7 +242,7 @@ def test_compressed_files_and_standard_input_are_read(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_read_are_data_errors(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(MissingFileError, match="no such file"):
         read_xmc(tmp_path / "none.txt")
     with pytest.raises(DataError, match="cannot be read"):
         read_xmc(tmp_path)
@@ -265,7 +265,7 @@ def test_npz_pairs_are_checked(tmp_path: Path) -> None:
     for wrong in ("dense.npz", "text.npz"):
         with pytest.raises(DataError, match="holds no matrix"):
             read_npz(tmp_path / "X.npz", tmp_path / wrong)
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(MissingFileError, match="no such file"):
         read_npz(tmp_path / "none.npz", tmp_path / "Y.npz")
     for bad in (X * 1j, X * 1e300, X * np.nan):
         sp.save_npz(tmp_path / "bad.npz", bad)

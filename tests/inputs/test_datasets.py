@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from beamwood import DataError, SettingsError, datasets
+from beamwood import DataError, MissingFileError, SettingsError, datasets
 
 EMBEDDED = Path(__file__).resolve().parents[2] / "data"
 
@@ -33,7 +33,7 @@ def test_a_folder_can_be_named_and_missing_data_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_part(tmp_path, "train", "jazz in New Orleans", ["jazz"])
-    with pytest.raises(DataError, match=r"test\.jsonl\.gz: there is no such file"):
+    with pytest.raises(MissingFileError, match=r"test\.jsonl\.gz: there is no such file"):
         datasets.load("library-subjects", path=tmp_path)
     write_part(tmp_path, "test", "sourdough", ["bread", "yeast"])
     loaded = datasets.load("library-subjects", path=tmp_path)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from beamwood import DataError, SettingsError
+from beamwood import DataError, MissingFileError, SettingsError
 from beamwood.inputs.records import Records, iter_records, read_records
 
 ROWS = [
@@ -112,7 +112,7 @@ def test_missing_columns_and_formats_are_described() -> None:
         read_records(io.BytesIO(b""))
     with pytest.raises(SettingsError, match="separator"):
         read_records(io.BytesIO(b""), format="csv", separator="")
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(MissingFileError, match="no such file"):
         read_records("nowhere.jsonl")
 
 

@@ -135,6 +135,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "classes": (put("weights.bin", 4, "<i", 7), r"weights.bin: classifier 0 has 7 classes"),
     "sizes": (put("weights.bin", 16 + 12 + 16, "<Q", 2**62), r"weights.bin: the weights of classifier 1 are 74 of"),
     "a cut file": (cut("weights.bin", 5000), r"weights.bin: .*(it ends inside|has 83 entries)"),
+    "another root": (put("tree.bin", 8, "<i", 1), r"tree.bin: (the root is|.*expected)"),
     "more bytes": (
         lambda f: (f / "weights.bin").write_bytes((f / "weights.bin").read_bytes() + b"x"),
         r"weights.bin: 1 bytes follow; expected the end",

@@ -140,6 +140,17 @@ def swap(old: bytes, new: bytes, times: int = 1) -> Any:
     return spoil
 
 
+def spoilt(old: bytes, new: bytes) -> Any:
+    """A small sparse tree instead of the first one, with bytes replaced."""
+
+    def spoil(folder: Path) -> None:
+        data = deep_tree(1)
+        assert old in data
+        (folder / "tree0.cbor").write_bytes(data.replace(old, new, 1))
+
+    return spoil
+
+
 HOSTILE: dict[str, tuple[Any, str]] = {
     "features": (settings(n_features=79), r"tree0.cbor: byte .*dim \[81, 2\]|outer_dim is 81"),
     "many features": (settings(n_features=2**40), r"settings.json: n_features is"),
@@ -183,6 +194,24 @@ HOSTILE: dict[str, tuple[Any, str]] = {
             *((f / f"tree{i}.cbor").write_bytes(deep_tree(1, 2**31 - 2)) for i in range(2)),
         ],
         r"settings.json: it says 2,147,483,646 features; expected at most .* with 0 weights",
+    ),
+    "outer rows": (lambda f: (f / "tree0.cbor").write_bytes(deep_tree(1, 79)), r"outer_dim is 80; expected 81"),
+    "no children": (lambda f: (f / "tree0.cbor").write_bytes(deep_tree(1, columns=0)), r"has no children; expected"),
+    "a field more": (spoilt(b"\xa1fBranch\xa2", b"\xa1fBranch\xa3"), r"Branch has 3 fields; expected 2"),
+    "another field": (spoilt(b"gweights", b"gWeights"), r"the field is 'Weights'; expected weights"),
+    "lengths": (spoilt(b"findptr\x81\x00", b"findptr\x82\x00\x00"), r"do not fit each other; expected matching"),
+    "order": (spoilt(b"findptr\x81\x00", b"findptr\x81\x01"), r"indptr is not in order; expected it to rise"),
+    "outside": (
+        spoilt(
+            b"findptr\x81\x00jouter_inds\x80jinner_inds\x80ddata\x80",
+            b"findptr\x82\x00\x01jouter_inds\x81\x00jinner_inds\x81\x05ddata\x81\xfa\x3f\x80\x00\x00",
+        ),
+        r"outer_inds or inner_inds lie outside",
+    ),
+    "no trees": (lambda f: [path.unlink() for path in f.glob("tree*")], r"tree0.cbor: the file is not there"),
+    "other files only": (
+        lambda f: [path.rename(f / f"tree-{path.name}") for path in f.glob("tree*")],
+        r"tree0.cbor: the file is not there",
     ),
     "a label twice": (
         swap(b"flabels\x83\x18\x1d\x18%", b"flabels\x83\x18\x1d\x18\x1d"),

@@ -141,6 +141,22 @@ def many_nodes(folder: Path) -> None:
     edit_json(folder / LAYER / "param.json", nr_labels=10**8)
 
 
+def unknown_post(folder: Path) -> None:
+    for path in (folder / "ranker").glob("*.model/param.json"):
+        edit_json(path, pred_kwargs={"only_topk": 1, "post_processor": "tanh"})
+
+
+def without_layers(folder: Path) -> None:
+    (folder / "ranker/param.json").write_text('{"model": "HierarchicalMLModel"}')
+    for path in (folder / "ranker").glob("*.model"):
+        shutil.rmtree(path)
+
+
+def without_parents(folder: Path) -> None:
+    for path in (folder / "ranker").glob("*.model/C.npz"):
+        replace_npz(path, data=np.zeros_like(sp.load_npz(path).data))
+
+
 LAYER = "ranker/1.model"
 HOSTILE: dict[str, tuple[Any, str]] = {
     "no param": (lambda f: (f / "ranker/param.json").unlink(), r"ranker/param.json: the file is not there"),
@@ -158,6 +174,13 @@ HOSTILE: dict[str, tuple[Any, str]] = {
         lambda f: edit_json(f / LAYER / "param.json", pred_kwargs={"only_topk": 1, "post_processor": "tanh"}),
         r"post-processors|post_processor is 'tanh'",
     ),
+    "post number": (
+        lambda f: edit_json(f / LAYER / "param.json", pred_kwargs={"only_topk": 1, "post_processor": 5}),
+        r"post_processor is 5; expected a name",
+    ),
+    "unknown post": (unknown_post, r"post_processor is 'tanh'; expected one of noop"),
+    "no layers": (without_layers, r"ranker: it holds no layers; expected 0.model"),
+    "labels of no parent": (without_parents, r"C.npz: (no label has a parent|.*expected)"),
     "no W": (lambda f: (f / LAYER / "W.npz").unlink(), r"W.npz: the file is not there"),
     "text": (lambda f: (f / LAYER / "W.npz").write_text("hello"), r"W.npz: it is not a readable .npz"),
     "cut": (lambda f: os.truncate(f / LAYER / "W.npz", 6000), r"W.npz: it is not a readable .npz"),
@@ -231,6 +254,47 @@ def test_the_vectorizer_makes_the_rows_that_libpecos_makes(tmp_path: Path) -> No
         assert rows.indptr.tolist() == golden["indptr"]
         assert rows.indices.tolist() == golden["indices"]
         assert np.abs(rows.data - expected.data).max() < 1e-6
+
+
+def change_terms(folder: Path, change: Any) -> None:
+    """Changes the lines of the terms; the line before them says how many there are."""
+    path = folder / "0.base" / "vectorizer" / "tfidf-model.txt"
+    lines = change(path.read_text().splitlines(keepends=True)[1:])
+    path.write_text("".join([f"{len(lines)}\n", *lines]))
+
+
+def with_column(line: str, column: int, text: str) -> str:
+    parts = line.rstrip("\n").split("\t")
+    parts[column] = text
+    return "\t".join(parts) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: [], "it has no features; expected at least one"),
+        (lambda lines: [*lines[:-1], lines[0]], "is there twice; expected it once"),
+        (lambda lines: [with_column(lines[0], 2, "0"), *lines[1:]], "the length it says"),
+        (lambda lines: [with_column(lines[0], 1, "inf"), *lines[1:]], "an idf is not finite"),
+        (lambda lines: [with_column(lines[0], 1, "much"), *lines[1:]], "idf is 'much'; expected a number"),
+        (lambda lines: ["1\n", *lines[1:]], "columns; expected 4"),
+    ],
+)
+def test_a_hostile_vectorizer_is_refused_by_file_and_line(change: Any, message: str, tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "small" / "vec", tmp_path / "vec")
+    change_terms(tmp_path / "vec", change)
+    check_refused(read_text, tmp_path / "vec", message)
+
+
+def test_one_base_alone_is_a_vectorizer_too(tmp_path: Path) -> None:
+    whole = read_text(GOLDEN / "small" / "vec").text
+    alone = read_text(GOLDEN / "small" / "vec" / "0.base").text
+    assert 0 < alone.columns < whole.columns
+    shutil.copytree(GOLDEN / "small" / "vec", tmp_path / "vec")
+    meta = json.loads((tmp_path / "vec" / "meta.json").read_text())
+    meta["kwargs"]["num_base_vect"] = 1
+    (tmp_path / "vec" / "meta.json").write_text(json.dumps(meta))
+    assert read_text(tmp_path / "vec").text.columns == alone.columns
 
 
 def test_a_pickled_vectorizer_is_not_opened(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -65,3 +67,27 @@ def test_the_documentation_uses_public_names_only() -> None:
         for module, names in re.findall(r"^\s*from (beamwood[\w.]*) import (.*)$", text, re.MULTILINE):
             used = {module} if module != "beamwood" else {f"beamwood.{name.strip()}" for name in names.split(",")}
             assert used <= public, (page.name, used - public)
+
+
+EXAMPLES = {
+    name: example
+    for name in bw.__all__
+    if not inspect.ismodule(getattr(bw, name))
+    for example in doctest.DocTestFinder(recurse=False).find(getattr(bw, name), name)
+    if example.examples
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_example_of_a_docstring_prints_what_it_says(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    failed, tried = doctest.DocTestRunner(verbose=False).run(EXAMPLES[name], out=said.append)
+    assert (failed, tried > 0) == (0, True), "".join(said)
+
+
+def test_the_functions_that_people_start_with_have_examples() -> None:
+    first = {"LabelTable", "TextFeatures", "diff", "evaluate", "index", "index_text", "load", "read_records"}
+    assert first | {"train", "train_text"} <= EXAMPLES.keys()

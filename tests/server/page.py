@@ -189,6 +189,27 @@ class Claims:
             page.type("#query", "qqqqxyz")
             until(page, "document.querySelector('#empty').textContent.includes('knows none')")
 
+    def words_that_the_model_does_not_know_are_named(self) -> None:
+        with page_of(self.browser, self.url, SIZES["desktop"]) as page:
+            typed(page, f"{self.query} qqqqxyz")
+            until(page, "!document.querySelector('#unknown').hidden")
+            assert page.inner_text("#unknown") == "Left out, not known to the model: qqqqxyz"
+            page.fill("#query", self.query)
+            until(page, "document.querySelector('#unknown').hidden")
+
+    def the_box_grows_with_a_long_text(self) -> None:
+        with page_of(self.browser, self.url, SIZES["phone"]) as page:
+            typed(page, self.query)
+            low = page.locator("#query").bounding_box()["height"]
+            page.fill("#query", "\n".join([self.query] * 5))
+            until(page, f"document.querySelector('#query').clientHeight > {2 * low}")
+            assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+            page.fill("#query", "\n".join([self.query] * 200))
+            until(page, "document.querySelectorAll('.hit').length > 0")
+            assert page.locator("#query").bounding_box()["height"] < 400
+            page.keyboard.press("Shift+Enter")
+            assert page.input_value("#query").endswith("\n")
+
     def the_page_about_the_api_lists_its_routes(self) -> None:
         with page_of(self.browser, f"{self.url}docs", SIZES["phone"]) as page:
             page.wait_for_selector("section.card")

@@ -18,7 +18,7 @@ _MOST = 2**31 - 1
 
 def iter_rows(
     source: Source, kind: str, features: int, *, skip_bad: bool = False, gauge: Gauge | None = None
-) -> Iterator[tuple[sp.csr_matrix, int]]:
+) -> Iterator[tuple[sp.csr_array, int]]:
     """Yields (rows x features, bad lines left out so far) of a file in the format "xmc" or "svmlight".
 
     features: how many the model has. Svmlight ids start at 1 unless there is a 0 in the file, which is read for that.
@@ -32,7 +32,7 @@ def iter_rows(
             starts, ids, values, *_ = parser.take()
             if first_id:
                 ids -= first_id
-            made = sp.csr_matrix((values, ids, starts), shape=(len(starts) - 1, features))
+            made = sp.csr_array((values, ids, starts), shape=(len(starts) - 1, features))
             made.has_sorted_indices = made.has_canonical_format = True
             yield made, bad
     if expected is not None and found != expected:

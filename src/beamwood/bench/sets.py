@@ -73,10 +73,10 @@ def load_set(name: str, *, folder: Path | None, scale: float, queries: int, seed
     own = None if folder is None else folder / name
     if own is not None and (own / "X.trn.npz").exists():
         matrices = [read_matrix(own / f"{part}.npz") for part in ("X.trn", "Y.trn", "X.tst", "Y.tst")]
-        return Data(name, "npz files", *matrices)
+        return Data(name, "npz files", *map(sp.csr_matrix, matrices))
     if own is not None and (own / "train.txt").exists():
         train, test = read_xmc(own / "train.txt"), read_xmc(own / "test.txt")
-        return Data(name, "XMC text", train.X, train.Y, test.X, test.Y)
+        return Data(name, "XMC text", *map(sp.csr_matrix, (train.X, train.Y, test.X, test.Y)))
     if name not in STAND_INS:
         looked = "no --data folder was given" if folder is None else f"{folder / name} has no X.trn.npz or train.txt"
         raise DataError(f"Set {name!r} is unknown: {looked}, and the stand-ins are {', '.join(STAND_INS)}.")

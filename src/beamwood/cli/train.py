@@ -15,7 +15,7 @@ from beamwood.cli.support import words as w
 from beamwood.cli.support.given import Given
 from beamwood.cli.support.held import Held, share_of
 from beamwood.cli.support.output import bytes_in_words, check_free, say, show, show_json, written
-from beamwood.cli.support.settings import settings_of
+from beamwood.cli.support.settings import notes_of, settings_of
 from beamwood.lexical.label_texts import in_words
 from beamwood.life.calibration import Calibration
 from beamwood.training.checkpoint import remove
@@ -112,6 +112,7 @@ def train(
             metavar="DIR",
         ),
     ] = None,
+    note: o.Note = None,
     report: Annotated[Path | None, typer.Option(help="Write how the training went to this file, as JSON.")] = None,
     force: o.Force = False,
     json_: o.Json = False,
@@ -133,6 +134,7 @@ def train(
     progress = progress_for(not (quiet or json_))
     common = {"preset": preset, "seed": seed, "threads": threads, "progress": progress, **settings_of(set_ or [])}
     common["checkpoint"] = checkpoint
+    notes = notes_of(note or [])
     common |= {} if max_memory is None else {"max_memory": int(max_memory * 2**30)}
     common |= {} if lexical is None else {"lexical": _lexical(lexical)}
     common["calibrate"] = False if calibrate is None else calibrate == "auto" or share_of(calibrate, "--calibrate")
@@ -149,6 +151,7 @@ def train(
             model = _from_texts(given, labels_file, w.features(options), common, held)
         else:
             model = _from_rows(given, labels_file, common, held)
+    model = model.with_notes(notes) if notes else model
     model.save(output)
     if checkpoint is not None:
         remove(checkpoint)

@@ -53,8 +53,8 @@ class LabelledRows:
     skipped, bad: how many bad lines were left out (skip_bad=True), and what was wrong with the first few.
     """
 
-    X: sp.csr_matrix
-    Y: sp.csr_matrix
+    X: sp.csr_array
+    Y: sp.csr_array
     targets: npt.NDArray[np.float64] | None = None
     skipped: int = 0
     bad: tuple[str, ...] = ()
@@ -117,9 +117,9 @@ def read_svmlight(
     return _rows_of(parser, features, labels, source, _Base(zero_based, name_of(source)))
 
 
-def read_matrix(path: str | os.PathLike[str]) -> sp.csr_matrix:
+def read_matrix(path: str | os.PathLike[str]) -> sp.csr_array:
     """Reads one scipy `.npz` file, or an array in a `.npy` file, as csr float32 with rising ids."""
-    return sp.csr_matrix(as_csr(_load_matrix(path), None, name_of(path)))
+    return sp.csr_array(as_csr(_load_matrix(path), None, name_of(path)))
 
 
 def read_npz(features: str | os.PathLike[str], labels: str | os.PathLike[str]) -> LabelledRows:
@@ -219,10 +219,10 @@ def _count(given: int | None, ids: npt.NDArray[np.int32]) -> int:
     return int(ids.max()) + 1 if len(ids) else 0
 
 
-def _csr(starts: Any, ids: Any, values: Any, shape: tuple[int, int]) -> sp.csr_matrix:
+def _csr(starts: Any, ids: Any, values: Any, shape: tuple[int, int]) -> sp.csr_array:
     # scipy needs both index arrays in one type; int32 is enough for all but the largest files.
     wide = np.int64 if len(ids) >= 2**31 else np.int32
-    made = sp.csr_matrix(shape, dtype=np.float32)  # type: ignore[arg-type]
+    made: sp.csr_array = sp.csr_array(sp.coo_array(shape, dtype=np.float32))
     made.data, made.indices, made.indptr = values, ids.astype(wide, copy=False), starts.astype(wide)
     made.has_sorted_indices = True
     made.has_canonical_format = True

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from beamwood.errors import DataError, SettingsError
+from beamwood.errors import DataError, MissingFileError, SettingsError
 from beamwood.inputs.arguments import as_path
 from beamwood.inputs.records import read_records
 
@@ -65,7 +65,8 @@ def _candidates(name: str) -> Iterator[Path]:
 def _file(folder: Path, part: str) -> Path:
     file = folder / f"{part}.jsonl.gz"
     if not os.path.isfile(file):  # a name that no file can have is no file
-        raise DataError(
-            f"{file}: there is no such file; expected path to be a folder with train.jsonl.gz and test.jsonl.gz."
+        raise MissingFileError(
+            f"{file}: there is no such file; expected path to be a folder with train.jsonl.gz and test.jsonl.gz.",
+            str(file),
         )
     return file

@@ -22,6 +22,10 @@ class LabelTable:
 
     Tables made from seen labels are in the order of the keys' code points, so the ids do not depend on the
     order of the rows. Tables read from a file keep the file's order.
+
+    >>> table = LabelTable.from_labels([["wool", "socks"], ["boots"]])
+    >>> table.keys, table.matrix([["wool"]]).toarray().tolist()
+    (('boots', 'socks', 'wool'), [[0.0, 0.0, 1.0]])
     """
 
     keys: tuple[str, ...]
@@ -90,7 +94,7 @@ class LabelTable:
             raise DataError(f"names is a {type(names).__name__}; expected a mapping from label keys to names.")
         return LabelTable(self.keys, tuple(names.get(key, old) for key, old in zip(self.keys, self.names, strict=True)))
 
-    def matrix(self, labels: Iterable[Iterable[str]], unknown: Literal["error", "skip"] = "error") -> sp.csr_matrix:
+    def matrix(self, labels: Iterable[Iterable[str]], unknown: Literal["error", "skip"] = "error") -> sp.csr_array:
         """Rows x labels, csr float32 of ones. A label that is not in the table is an error, or left out."""
         if unknown not in ("error", "skip"):
             raise SettingsError(f'unknown is {unknown!r}; expected "error" or "skip".')
@@ -105,7 +109,7 @@ class LabelTable:
             found.pop(-1, None)
             ids.extend(sorted(found))
             starts.append(len(ids))
-        made = sp.csr_matrix(
+        made = sp.csr_array(
             (
                 np.ones(len(ids), dtype=np.float32),
                 np.asarray(ids, dtype=np.int32),

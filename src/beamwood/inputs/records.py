@@ -93,7 +93,13 @@ def read_records(
     separator: str | None = None,
     skip_bad: bool = False,
 ) -> Records:
-    """Reads all texts and labels of a file into memory; the arguments are those of `iter_records`."""
+    """Reads all texts and labels of a file into memory; the arguments are those of `iter_records`.
+
+    >>> import io
+    >>> found = read_records(io.BytesIO(b"__label__socks red wool"), format="fasttext")
+    >>> found.texts, found.labels
+    (['red wool'], [['socks']])
+    """
     skipped: list[str] = []
     on_bad = skipped.append if skip_bad else None
     rows = list(iter_records(source, format=format, text=text, labels=labels, separator=separator, on_bad=on_bad))

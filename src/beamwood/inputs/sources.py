@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from beamwood.errors import DataError, SettingsError
+from beamwood.errors import BeamwoodError, DataError, MissingFileError, SettingsError
 from beamwood.inputs.arguments import as_path
 
 Source = str | os.PathLike[str] | BinaryIO
@@ -92,8 +92,10 @@ def opened(source: Source, gauge: Gauge | None = None) -> Iterator[BinaryIO]:
                 if gauge is not None and raw.seekable():
                     gauge.watch(raw)
                 yield plain
+    except BeamwoodError:
+        raise
     except FileNotFoundError as error:
-        raise DataError(f"{name}: there is no such file. Check the path.") from error
+        raise MissingFileError(f"{name}: there is no such file. Check the path.", name) from error
     except (UnicodeEncodeError, _NoName) as error:
         raise DataError(f"{name!r}: cannot name a file ({error}). Give another path.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

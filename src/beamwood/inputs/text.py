@@ -40,6 +40,10 @@ class TextFeatures(TextBlock):
 
     TextFeatures(ngram_range=(1, 2), min_df=2)
     TextFeatures(blocks=(TextBlock(), TextBlock(analyzer="char_wb", ngram_range=(3, 5), min_df=3)))
+
+    >>> fitted = TextFeatures().fit(["red wool", "blue wool"])
+    >>> fitted.vocabulary(), fitted.transform(["red boots"]).toarray().tolist()
+    (['blue', 'red', 'wool'], [[0.0, 1.0, 0.0]])
     """
 
     blocks: tuple[TextBlock, ...] = ()
@@ -165,7 +169,7 @@ class FittedText:
         """Pickles (for worker processes) go through the plain arrays, without the function of a tokenizer."""
         return FittedText.from_arrays, (self.settings(), self.arrays())
 
-    def transform(self, texts: Iterable[str], threads: int | None = None, *, learning: bool = False) -> sp.csr_matrix:
+    def transform(self, texts: Iterable[str], threads: int | None = None, *, learning: bool = False) -> sp.csr_array:
         """One row per text: csr float32 with rising ids. A text without a known term gives an empty row.
 
         learning: these are texts that a model is trained on, where a word that is not in the vocabulary was left out on
@@ -182,7 +186,7 @@ class FittedText:
         index = np.int32 if len(indices) < 2**31 else np.int64
         indptr = np.zeros(len(lengths) + 1, dtype=index)
         np.cumsum(lengths, out=indptr[1:])
-        rows = sp.csr_matrix(
+        rows = sp.csr_array(
             (values, indices.astype(index, copy=False), indptr),
             shape=(len(lengths), self.columns),
             copy=False,

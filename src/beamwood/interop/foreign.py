@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.errors import DataError, FormatError, MissingFileError, SettingsError
 from beamwood.inputs.text import FittedText
 from beamwood.model import Model
 
@@ -56,7 +56,7 @@ def errors_of(path: Path) -> Iterator[None]:
     """What is wrong with data or settings made from foreign files is an error of those files."""
     try:
         yield
-    except FormatError:
+    except (FormatError, MissingFileError):
         raise
     except (DataError, SettingsError) as error:
         raise FormatError(f"{path}: {error}") from error

@@ -43,6 +43,11 @@ def index(
                   exact for the rounded weights.
     matched_only: answer only labels that score above 0, so that there may be fewer than k.
     threads:      for building; None: all cores.
+
+    >>> model = index([[1.0, 0.0], [0.0, 1.0], [3.0, -1.0]], keys=["a", "b", "c"])
+    >>> labels, scores = model.topk([[1.0, 1.0]], k=2)
+    >>> labels.tolist(), scores.tolist()
+    ([[2, 0]], [[2.0, 1.0]])
     """
     check_dimensions(W, "W", "Give one row per label.")
     vectors = as_csr(W, None, "W", zeros=False)
@@ -75,6 +80,10 @@ def index_text(
     documents: one text per label.
     text:      how texts become words; None: single words. Its weights and norms are not used: BM25 has its own.
     k1, b:     how soon more of the same word counts less, and how much long documents are held back.
+
+    >>> model = index_text(["red wool socks", "blue boots", "wool cap"], keys=["socks", "boots", "cap"])
+    >>> [hit.key for hit in model.search("warm wool")]
+    ['cap', 'socks']
     """
     k1, b = checked_k1_b(k1, b)
     kind_of(weights)

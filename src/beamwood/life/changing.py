@@ -71,6 +71,14 @@ class Changing(Ranker):
         """The same model, which keeps so many nodes per layer in every search that does not say how many."""
         return self._changed(assemble.with_beam(self._parts, beam), self._report)
 
+    def with_notes(self, notes: Mapping[str, str]) -> Self:
+        """The same model with what you write on it: a date, which data, a comment. `notes` has it, its file too.
+
+        A note replaces the one of the same name, and an empty text takes it away. Nothing is written by itself: the
+        same training gives the same file.
+        """
+        return self._changed(assemble.with_notes(self._parts, notes), self._report)
+
     def calibrate(self, X: Queries, Y: Truth, *, threads: int | None = None) -> Self:
         """The same model, which knows how probable its answers are: fitted on these rows and their true labels.
 

@@ -111,6 +111,12 @@ def diff(
     labels:   for each query a list of its true label keys: the quality of both models is measured.
     beam:     nodes kept per layer; None: as many as each model stores.
     most:     so many of the queries that changed most are shown, with both answers.
+
+    >>> import beamwood as bw
+    >>> old, new = (bw.index_text(texts, keys=texts) for texts in (["socks", "boots"], ["socks", "caps"]))
+    >>> changed = diff(old, new)
+    >>> changed.added, changed.removed
+    (('caps',), ('boots',))
     """
     before, after = _model(old, "old"), _model(new, "new")
     most, beam = positive(most, "most"), None if beam is None else positive(beam, "beam")

@@ -13,6 +13,7 @@ from beamwood.inputs.arguments import cores, plain_array, positive
 from beamwood.inputs.matrices import is_sparse
 from beamwood.inputs.text import FittedText
 from beamwood.lexical.head import Head
+from beamwood.storage import notes
 from beamwood.storage.activations import Activation
 from beamwood.storage.build import Sections, TreeSize, build_tree
 from beamwood.storage.layers import Layer
@@ -158,6 +159,11 @@ def with_unit_rows(parts: ModelParts) -> ModelParts:
 def with_beam(parts: ModelParts, beam: int) -> ModelParts:
     """The same, which keeps so many nodes per layer where a search does not say how many."""
     return ModelParts(replace(parts.shape, beam=positive(beam, "beam")), parts.sections)
+
+
+def with_notes(parts: ModelParts, given: Any) -> ModelParts:
+    """The same, with what a user writes on it."""
+    return ModelParts(replace(parts.shape, notes=notes.merged(parts.shape.notes, given)), parts.sections)
 
 
 def with_text(parts: ModelParts, text: FittedText) -> ModelParts:

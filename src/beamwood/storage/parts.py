@@ -131,6 +131,7 @@ class ModelParts:
             "bytes_per_nonzero": weights / max(1, nonzeros),
             "bytes_by_section": sizes,
             "settings": dict(shape.settings),
+            "notes": dict(shape.notes),
             "updates": None
             if shape.updates is None
             else {**shape.updates, "share_added": shape.updates["added"] / max(1, shape.labels)},

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from beamwood.errors import FormatError
+from beamwood.errors import FormatError, MissingFileError
 from beamwood.storage import store
 from beamwood.storage.loading import checked_parts, load_parts
 from beamwood.storage.parts import ModelParts
@@ -27,7 +27,7 @@ def reference(parts: ModelParts) -> tuple[str, str] | None:
         return None
     try:
         same = load_parts(parts.file, "map", False).version == parts.version
-    except FormatError:
+    except (FormatError, MissingFileError):
         same = False
     return (str(parts.file), parts.version) if same else None
 
@@ -36,7 +36,9 @@ def from_reference(path: str, version: str) -> ModelParts:
     """The parts of that version from that file."""
     advice = "Bring the file there, or pickle a model that was loaded with memory='read': its pickle holds all of it."
     if not Path(path).is_file():
-        raise FormatError(f"The pickled model is a reference to {path}, and there is no such file here. {advice}")
+        raise MissingFileError(
+            f"The pickled model is a reference to {path}, and there is no such file here. {advice}", path
+        )
     parts = load_parts(path, "map", False)
     if parts.version != version:
         raise FormatError(

@@ -9,6 +9,7 @@ from beamwood.blocks.blocks import FeatureBlocks
 from beamwood.errors import FormatError
 from beamwood.inputs.text_block import BEFORE
 from beamwood.lexical.head import Head
+from beamwood.storage import notes
 from beamwood.storage.activations import Activation
 from beamwood.storage.build import WEIGHTS, TreeSize
 
@@ -59,6 +60,7 @@ class ModelShape:
     blocks: FeatureBlocks | None = None  # named groups of features, of a model that was trained from them
     part: dict[str, Any] | None = None  # of a model that was cut: which part this is, as shards/cut.py says
     beam: int = USUAL_BEAM  # nodes kept per layer in a search that does not say how many
+    notes: dict[str, str] = field(default_factory=dict)  # what the user wrote on it: a date, which data, a comment
     tokenizer: Any = field(default=None, compare=False)  # the function that finds words, which no file holds
 
     @property
@@ -89,6 +91,7 @@ class ModelShape:
             **({} if self.blocks is None else {"blocks": self.blocks.describe()}),
             **({} if self.part is None else {"part": self.part}),
             **({} if self.beam == USUAL_BEAM else {"beam": self.beam}),
+            **({} if not self.notes else {"notes": self.notes}),
         }
 
     def requires(self) -> list[str]:
@@ -134,6 +137,7 @@ class ModelShape:
                 blocks=FeatureBlocks.read(model.get("blocks"), model["features"]),
                 part=None if model.get("part") is None else dict(model["part"]),
                 beam=_beam(model.get("beam", USUAL_BEAM)),
+                notes=notes.read(model.get("notes")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The model's description is damaged ({error}). Get a fresh copy of the file.") from None

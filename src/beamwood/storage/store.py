@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beamwood import _core
-from beamwood.errors import FormatError, SettingsError
+from beamwood.errors import FormatError, MissingFileError, SettingsError
 from beamwood.storage.draft import CUT, checked_path, checked_target, disk_errors, draft_beside
 
 Array = npt.NDArray[Any]
@@ -168,6 +168,8 @@ def read_file(
         if not stat.S_ISREG(mode):  # a pipe would be waited for, a device has no size
             raise FormatError(f"{target} is a pipe or a device; expected a file. Copy the model to a file first.")
         buffer = np.frombuffer(contents(target, memory), np.uint8)
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{target}: there is no such file. Check the path.", str(target)) from error
     except OSError as error:
         raise FormatError(f"Cannot read {target}: {error.strerror}. Check the path.") from error
     return read(buffer, target, verify)

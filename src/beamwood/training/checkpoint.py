@@ -30,7 +30,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.errors import DataError, FormatError, MissingFileError, SettingsError
 from beamwood.storage import store
 from beamwood.storage.draft import checked_path, draft_beside
 
@@ -151,7 +151,7 @@ class Folder:
             return None
         try:
             arrays, meta = store.read_file(name, memory="read", verify=True)
-        except FormatError:
+        except (FormatError, MissingFileError):
             return None  # worked out again, and written over
         return arrays, meta.get("note")
 

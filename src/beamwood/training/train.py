@@ -107,6 +107,11 @@ def train(
     block_weights:    how much each block of X counts; None: held-out rows choose, and may leave a block out (0). That
                       takes a few small trainings.
     optional_blocks:  blocks of X that a query may leave out; they then count as zeros.
+
+    >>> model = train([[1.0, 0.0], [0.0, 1.0]] * 3, [[0], [1]] * 3, preset="fast", progress=False)
+    >>> labels, scores = model.topk([[0.0, 2.0]], k=1)
+    >>> labels.tolist()
+    [[1]]
     """
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
@@ -152,6 +157,11 @@ def train_text(
     names:  what people read for a key, where that is not the key itself.
     label_texts: for label keys a text that describes them: its words count as those of the label's rows do. A label
                  that has a text and no row can be found too, by its words.
+
+    >>> texts, labels = ["red wool socks", "blue boots"] * 3, [["socks"], ["boots"]] * 3
+    >>> model = train_text(texts, labels, preset="fast", progress=False)
+    >>> [hit.key for hit in model.search("wool socks", k=1)]
+    ['socks']
     """
     texts, labels = as_texts(texts), as_label_keys(labels)
     if text is not None and not isinstance(text, TextFeatures):

@@ -205,8 +205,8 @@ def _rows_of_texts(model: Known, new: tuple[str, ...] | None, described: LabelTe
     if foreign := sorted(set(described.keys) - set(new)):
         raise DataError(f"texts has {_some(foreign)}, which is not in keys; expected only new labels.")
     text = dict(zip(described.keys, described.texts, strict=True))
-    rows = model.text.transform([text.get(key, "") for key in new], threads=threads, learning=True)
-    rows = sp.csr_matrix(as_csr(rows, model.features, "texts", zeros=False))
+    told = model.text.transform([text.get(key, "") for key in new], threads=threads, learning=True)
+    rows = sp.csr_matrix(as_csr(told, model.features, "texts", zeros=False))
     return Problem(rows, rows).with_unit_rows().X if model.unit_rows and rows.nnz else rows
 
 

@@ -101,6 +101,8 @@ def _show(found: dict[str, Any]) -> None:
         show(f"beam {found['beam']} where a search gives none")
     settings = ", ".join(f"{name} {value}" for name, value in found["settings"].items())
     show(f"settings: {settings or 'not known'}")
+    for name, text in found["notes"].items():
+        show(one_line(f"{name}: {text}"))
     if found["lexical"] is not None:
         show(in_words(found["lexical"]))
     if found["calibration"] is not None:

@@ -102,6 +102,14 @@ Set = Annotated[
         "max_iter, bias, prune, top_weights.",
     ),
 ]
+Note = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--note",
+        metavar="NAME=TEXT",
+        help="Write this on the model, e.g. --note data=orders-7 --note date=2026-11-18; repeat. `inspect` shows it.",
+    ),
+]
 Ray = Annotated[
     str | None,
     typer.Option(

@@ -1,4 +1,4 @@
-"""settings.py — NAME=VALUE words of --set in, settings of a training out."""
+"""settings.py — NAME=VALUE words of --set and --note in, settings of a training and notes out."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ def settings_of(words: list[str]) -> dict[str, Any]:
         if name in found:
             raise typer.BadParameter(f"--set has {name}; expected another setting. Give it as --{name} {found[name]}.")
     return found
+
+
+def notes_of(words: list[str]) -> dict[str, str]:
+    """name=text words as notes on a model."""
+    pairs = [word.partition("=") for word in words]
+    for name, equals, text in pairs:
+        if not (name and equals):
+            raise typer.BadParameter(f"--note {name}{equals}{text} is no note; expected NAME=TEXT, like data=orders-7")
+    return {name: text for name, _, text in pairs}
 
 
 def _value(text: str) -> Any:

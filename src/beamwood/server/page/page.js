@@ -4,6 +4,8 @@
 const BEAMS = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500];
 const CHART_BEAMS = [1, 2, 5, 10, 20, 50, 100];
 const HITS = 10;
+const LONGEST_QUERY = 2000; // characters that the address keeps
+const MOST_WORDS = 200; // of a text, that are looked up one by one
 const EXAMPLES = [
   "history of jazz in new orleans", "how to bake sourdough bread", "machine learning for beginners",
   "climate change and farming", "women painters of the 19th century",
@@ -14,7 +16,7 @@ const THEMES = {
   dark: ["dark", "M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5"],
 };
 
-const state = { model: null, models: [], hits: [], open: null, asked: 0, running: null, comparing: null, chart: null, token: sessionStorage.getItem("token") };
+const state = { model: null, models: [], hits: [], open: null, asked: 0, running: null, comparing: null, chart: null, naming: null, token: sessionStorage.getItem("token") };
 
 // --- the server ----------------------------------------------------------------------------------------------------
 
@@ -49,10 +51,12 @@ const beam = () => state.beams[Number($("beam").value)];
 
 async function search() {
   const text = $("query").value;
+  grow();
   remember(text);
   state.running?.abort();
   state.comparing?.abort();
   clearTimeout(state.chart);
+  clearTimeout(state.naming);
   state.running = state.comparing = null;
   if (!state.model) return;
   if (!text.trim()) return showNothing();
@@ -94,10 +98,29 @@ function show(text, value, took) {
       : ["The model knows none of these words.", "Try others; words that it never saw are left out."];
     $("empty").replaceChildren(make("strong", {}, reason[0]), reason[1]);
   }
+  state.naming = setTimeout(() => nameUnknown(text).catch(() => {}), 200);
   const first = value.hits.length ? `. First: ${value.hits[0].name}` : "";
   $("status").textContent = `${value.hits.length} hits in ${microseconds(value.engine_us)}${first}`;
   $("side").hidden = !value.hits.length;
   if (value.hits.length) state.chart = setTimeout(() => compareBeams(text).catch(() => {}), 250);
+}
+
+/** Says which words of the text the model does not know: each is asked by itself, all in one request. */
+async function nameUnknown(text) {
+  const mine = state.asked;
+  const words = [...new Set(text.match(/[\p{L}\p{M}\p{N}_]{2,}/gu) ?? [])].slice(0, MOST_WORDS);
+  const { value } = words.length ? await ask("v1/search", { texts: words, k: 1, model: state.model.name }) : { value: { results: [] } };
+  if (mine !== state.asked) return;
+  const unknown = words.filter((_, i) => !value.results[i].known_terms);
+  $("unknown").hidden = !unknown.length;
+  $("unknown").textContent = unknown.length ? `Left out, not known to the model: ${unknown.join(", ")}` : "";
+}
+
+/** The box is as high as its text, up to what its style allows. */
+function grow() {
+  const { style } = $("query");
+  style.height = "auto";
+  style.height = `${$("query").scrollHeight}px`;
 }
 
 function row(hit, i, best) {
@@ -144,6 +167,7 @@ function showNothing() {
   $("strip").hidden = true;
   $("empty").hidden = true;
   $("examples").hidden = false;
+  $("unknown").hidden = true;
   document.body.classList.add("start");
   $("status").textContent = "";
 }
@@ -156,6 +180,7 @@ function showError(error) {
   $("results").replaceChildren();
   $("side").hidden = true;
   $("empty").hidden = false;
+  $("unknown").hidden = true;
   const busy = error.status === 503;
   const title = busy ? "The server is busy." : error.status ? "The server refused." : "The server does not answer.";
   $("empty").replaceChildren(make("strong", {}, title), error.status ? error.message : "Is it still running?");
@@ -244,7 +269,8 @@ function beamMoved() {
 
 function remember(text) {
   const fields = new URLSearchParams();
-  if (text) fields.set("q", text);
+  if (text.length <= LONGEST_QUERY) fields.set("q", text);
+  if (!text) fields.delete("q");
   if (beam() !== state.model.beam) fields.set("beam", String(beam()));
   if (state.model && state.models.length > 1) fields.set("model", state.model.name);
   history.replaceState(null, "", `${location.pathname}${fields.size ? `?${fields}` : ""}`);
@@ -306,11 +332,15 @@ function keys(event) {
   const buttons = [...document.querySelectorAll(".hit > button")];
   const at = buttons.indexOf(document.activeElement);
   const typing = document.activeElement === $("query");
-  if (event.key === "/" && !/^(input|select|textarea)$/i.test(document.activeElement.tagName)) {
+  const last = typing && (!$("query").value.includes("\n") || $("query").selectionEnd === $("query").value.length);
+  if (typing && event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    $("form").requestSubmit();
+  } else if (event.key === "/" && !/^(input|select|textarea)$/i.test(document.activeElement.tagName)) {
     event.preventDefault();
     $("query").focus();
     $("query").select();
-  } else if (event.key === "ArrowDown" && (typing || at >= 0) && buttons.length) {
+  } else if (event.key === "ArrowDown" && (last || at >= 0) && buttons.length) {
     event.preventDefault();
     buttons[Math.min(at + 1, buttons.length - 1)].focus();
   } else if (event.key === "ArrowUp" && at >= 0) {
