@@ -34,12 +34,13 @@ struct alignas(kApart) LabelScorer {
     if (!forest.trees.empty() && !paths.run(forest, query, isa, leaves, labels, trees.data())) return false;
     if (forest.postings && !index.score(forest.postings, query, labels, sums.data())) return false;
     float best = 0.0f;
-    if (forest.head && !find_best_sum(index, forest.postings, forest.head, query, best)) return false;
+    if (forest.head && !find_best_sum(index, forest.head, forest.labels, 0.0f, best)) return false;
     for (std::size_t i = 0; i < given.size(); ++i) {
       const bool there = given[i] >= 0;
       float score = forest.trees.empty() ? sums[i] : trees[i];
       if (forest.head)
-        score = head_score(forest.head, forest.activation.path, labels[i], true, trees[i], sums[i], best);
+        score = head_score(forest.head, labels[i], evidence_of(forest.head, forest.activation.path, trees[i]), sums[i],
+                           best);
       scores[i] = there ? score : -std::numeric_limits<float>::infinity();
       if (by_trees) by_trees[i] = trees[i], by_words[i] = sums[i];
     }

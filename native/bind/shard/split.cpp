@@ -152,18 +152,21 @@ void rank_members(PyForest& self, const InTable<std::int64_t>& listed, const InT
   const nb::gil_scoped_release released;
   const FloatMode mode;
   const auto inside = [&](std::int64_t label) { return label >= 0 && label < std::int64_t{self.forest.labels}; };
+  const Head& head = self.forest.head;
+  const Path path = self.forest.activation.path;
   MemberCandidates candidates;
   for (std::size_t q = 0; q < rows; ++q) {
     candidates.clear();
     for (std::size_t i = q * listed.shape(1); i < (q + 1) * listed.shape(1); ++i)
       if (const std::int64_t label = listed.data()[i]; inside(label))
-        candidates.add_by_trees(static_cast<std::uint32_t>(label), tree_scores.data()[i], listed_sums.data()[i]);
+        candidates.add_by_trees(static_cast<std::uint32_t>(label), evidence_of(head, path, tree_scores.data()[i]),
+                                listed_sums.data()[i]);
+    candidates.listed();
     for (std::size_t i = q * by_words.shape(1); i < (q + 1) * by_words.shape(1); ++i)
       if (const std::int64_t label = by_words.data()[i]; inside(label))
-        candidates.add_by_words(static_cast<std::uint32_t>(label), sums.data()[i]);
-    candidates.unite();
-    candidates.rank(self.forest.head, self.forest.activation.path, best.data()[q], static_cast<std::uint32_t>(k),
-                    labels.data() + q * k, scores.data() + q * k, found.data() + q * k);
+        candidates.add_by_words(head, static_cast<std::uint32_t>(label), sums.data()[i]);
+    candidates.rank(head, best.data()[q], static_cast<std::uint32_t>(k), labels.data() + q * k, scores.data() + q * k,
+                    found.data() + q * k);
   }
 }
 

@@ -1,4 +1,5 @@
 // index/: inverted lists of random rows against plain sums, and damaged ones, which may answer anything but only inside.
+#include <algorithm>
 #include <numeric>
 
 #include "beamwood/index/build_postings.hpp"
@@ -19,11 +20,12 @@ struct Rows {
 // Some features are in nearly every row, some in few; weights are few numbers, so that sums tie.
 Rows random_rows(Random& random, std::uint32_t labels, std::uint32_t features, bool negative) {
   Rows rows;
+  const float unit = random.chance(0.1) ? 1e-43f : 0.3f; // also numbers that are hardly more than none
   for (std::uint32_t label = 0; label < labels; ++label) {
     for (std::uint32_t f = 0; f < features; ++f)
       if (random.chance(0.9 / (1 + f))) {
         rows.features.push_back(static_cast<std::int32_t>(f));
-        const float weight = static_cast<float>(random.between(1, 3)) * 0.3f;
+        const float weight = static_cast<float>(random.between(1, 3)) * unit;
         rows.weights.push_back(negative && random.chance(0.3) ? -weight : weight);
       }
     rows.offsets.push_back(static_cast<std::int64_t>(rows.features.size()));
@@ -95,7 +97,28 @@ TEST(inverted_lists_answer_as_plain_sums_do) {
     std::vector<float> scores(labels);
     CHECK(search.score(built.index, asked.query, all, scores.data()));
     CHECK(scores == sums);
+    std::reverse(all.begin(), all.end()); // back through the tiles
+    CHECK(search.score(all, scores.data()));
+    std::reverse(scores.begin(), scores.end());
+    CHECK(scores == sums);
+    CHECK(search.run(k, nullptr, false) && search.best().ranked() == expected.ranked()); // lists stand at their ends
   }
+}
+
+TEST(labels_are_scored_in_any_order_of_tiles) {
+  Rows rows; // the first feature is in the first tile only, the second in the other
+  for (std::uint32_t label = 0; label < kTile + 9; ++label) {
+    if (label == 3 || label == kTile + 5) rows.features.push_back(label > kTile), rows.weights.push_back(0.5f);
+    rows.offsets.push_back(static_cast<std::int64_t>(rows.features.size()));
+  }
+  const Built built(rows, 2, WeightKind::f32, 1);
+  const std::uint32_t features[] = {0, 1};
+  const float values[] = {1.0f, 2.0f};
+  const std::vector<std::uint32_t> labels{kTile + 5, 3, kTile + 5, 3};
+  std::vector<float> scores(4);
+  IndexSearch search;
+  CHECK(search.score(built.index, {features, values, 2}, labels, scores.data()));
+  CHECK(scores == (std::vector<float>{1.0f, 0.5f, 1.0f, 0.5f}));
 }
 
 TEST(inverted_lists_are_the_same_words_for_any_number_of_threads) {

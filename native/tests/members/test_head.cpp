@@ -7,6 +7,15 @@
 
 using namespace check;
 
+namespace {
+
+// Of a label that the trees list with a score, or do not.
+float score_of_label(const Head& head, Path path, bool listed, float tree, float sum, float best) {
+  return head_score(head, 0, listed ? evidence_of(head, path, tree) : head.unlisted, sum, best);
+}
+
+} // namespace
+
 TEST(the_logarithm_is_within_two_units_in_the_last_place) {
   for (double x = 1e-300; x < 1e300; x *= 1.0371) {
     const double ours = log_of(x), theirs = std::log(x);
@@ -23,10 +32,10 @@ TEST(a_score_never_falls_when_one_of_a_member_rises) {
     for (float fixed = 0.0f; fixed <= 1.0f; fixed += 0.125f) {
       float by_trees = 0, by_words = 0;
       for (float rising = 0.0f; rising <= 1.0f; rising += 0.001f) {
-        const float a = head_score(head, path, 0, true, rising, fixed, 1.0f);
-        const float b = head_score(head, path, 0, true, fixed, rising, 1.0f);
+        const float a = score_of_label(head, path, true, rising, fixed, 1.0f);
+        const float b = score_of_label(head, path, true, fixed, rising, 1.0f);
         CHECK(a >= by_trees && b >= by_words);
-        CHECK(a >= head_score(head, path, 0, false, 0.0f, fixed, 1.0f) || path == Path::last || path == Path::sum);
+        CHECK(a >= score_of_label(head, path, false, 0.0f, fixed, 1.0f) || path == Path::last || path == Path::sum);
         by_trees = a, by_words = b;
       }
     }
@@ -38,7 +47,7 @@ TEST(labels_without_rows_count_by_their_words_whatever_the_trees_say) {
   head.trees = 1, head.words = 1, head.unlisted = -9, head.candidates = 20, head.rows = rows;
   head.rowless = -6, head.rowless_words = 4;
   const auto score = [&](bool listed, float tree, float sum, float best) {
-    return head_score(head, Path::product, 0, listed, tree, sum, best);
+    return score_of_label(head, Path::product, listed, tree, sum, best);
   };
   CHECK(score(true, 0.9f, 0.3f, 1.0f) == score(false, 0.0f, 0.3f, 1.0f));
   float before = 0;

@@ -46,7 +46,15 @@ public:
       dense += list->codes ? list->piece.count : 0u;
       most += static_cast<double>(list->most);
     }
-    return dense > width / 4 && lists.size() <= kMostLists && most > 1e-25 && most < 1e37;
+    return dense > width / 4 && lists.size() <= kMostLists && fits(most);
+  }
+
+  // Whether a list's codes bound its products: steps of very small numbers would be rounded to nothing.
+  static bool bounds(const PostingList& list) noexcept { return list.codes && fits(static_cast<double>(list.most)); }
+
+  // Above what one step of a list's codes stands for.
+  static float step(const PostingList& list) noexcept {
+    return static_cast<float>(static_cast<double>(list.most) * (1 + kUp) / 255);
   }
 
   // Adds up the lists of a tile, which pay. False: a list is damaged.
@@ -104,6 +112,8 @@ public:
   double bound(std::uint32_t place) const noexcept { return (static_cast<double>(sums_[place]) + lists_) * unit_; }
 
 private:
+  static bool fits(double most) noexcept { return most > 1e-25 && most < 1e37; }
+
   // The places of sums that are not below `least`, rising.
   void find(std::uint16_t least) {
     places_.clear();

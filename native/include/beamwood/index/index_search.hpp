@@ -7,10 +7,10 @@
 //
 // Labels are searched tile by tile (postings.hpp), so that the sums of a tile stay in the cache. Where nothing is
 // negative, lists are added in falling order of what they can bring (MaxScore: Turtle and Flood, 1995): as soon as the
-// rest of them together cannot lift a new label to the k-th best, only labels already met are looked up in the rest.
-// The k-th best is guessed from below: the best k sums so far are completed, and k labels that reach a score make it a
-// bar. Where lists are long, bounds of all labels are added up instead, many at once (dense_sums.hpp). Whatever has
-// negative numbers or a bias is added up whole.
+// rest of them together cannot lift a new label to the k-th best, only labels already met are looked up in the rest. The
+// k-th best is guessed from below: the best k sums so far are completed, and k labels that reach a score make it a bar; or
+// the caller gives one. Where lists are long, bounds of all labels are added up instead, many at once (dense_sums.hpp).
+// Whatever has negative numbers or a bias is added up whole.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -24,6 +24,7 @@
 #include "beamwood/engine/filter.hpp"
 #include "beamwood/index/dense_sums.hpp"
 #include "beamwood/index/products.hpp"
+#include "beamwood/index/query_lists.hpp"
 #include "beamwood/sink/topk.hpp"
 
 namespace beamwood {
@@ -31,24 +32,45 @@ namespace beamwood {
 // Scratch memory of one worker: nothing is allocated once it has grown.
 class alignas(kApart) IndexSearch {
 public:
+  static constexpr float kAnySum = std::numeric_limits<float>::denorm_min(); // every label that is met is above 0
+
   Work work;
+
+  // The lists of a query, which run and score take. False: the arrays are damaged.
+  bool open(const Postings& index, const Query& query) {
+    index_ = &index;
+    return lists_.open(index, query);
+  }
+  const QueryLists& lists() const noexcept { return lists_; }
+
+  // The exact scores of given labels, which are below index.labels; fastest when they rise.
+  bool score(std::span<const std::uint32_t> labels, float* scores) { return lists_.score(labels, scores); }
+  bool score(const Postings& index, const Query& query, std::span<const std::uint32_t> labels, float* scores) {
+    return open(index, query) && score(labels, scores);
+  }
 
   // The best k labels in rank order, as keys (order.hpp) in best(). matched_only: only labels whose sum is above 0;
   // otherwise every allowed label is a candidate, also one that has nothing in common with the query.
   // False: the arrays are damaged.
   bool run(const Postings& index, const Query& query, std::uint32_t k, const Filter* filter, bool matched_only) {
-    index_ = &index, filter_ = filter, k_ = std::min(k, index.labels), matched_only_ = matched_only;
+    return open(index, query) && run(k, filter, matched_only);
+  }
+
+  // least: of labels below it some may be missing, and others may stand in their place; above 0, and only where
+  // matched_only.
+  bool run(std::uint32_t k, const Filter* filter, bool matched_only, float least = kAnySum) {
+    const Postings& index = *index_;
+    filter_ = filter, k_ = std::min(k, index.labels), matched_only_ = matched_only;
     best_.reset(std::max(1u, k_));
     if (k_ == 0) return true;
-    if (!open(query)) return false;
-    const bool whole = negative_ || !index.bias.empty() || lists_.size() > kMostLists;
+    const bool whole = lists_.negative() || !index.bias.empty() || lists_.all().size() > kMostLists;
     if (sums_.empty()) sums_.assign(kTile, 0.0f);
-    least_ = std::numeric_limits<float>::denorm_min(); // every label that is met is above 0
+    least_ = least, given_ = least > kAnySum;
     for (std::uint32_t tile = 0; static_cast<std::uint64_t>(tile) * kTile < index.labels; ++tile) {
       std::uint32_t next = tile;
-      if (!come_to(tile, next)) return false;
+      if (!lists_.come_to(tile, active_, next)) return false;
       if (whole && (!matched_only_ || !index.bias.empty())) next = tile; // labels without a match are candidates
-      if (next == kNoTile) break;
+      if (next == QueryLists::kNoTile) break;
       if (next != tile) {
         tile = next - 1;
         continue;
@@ -65,69 +87,16 @@ public:
 
   TopK& best() noexcept { return best_; }
 
-  // The exact scores of given labels, which are below index.labels; fastest when they rise.
-  bool score(const Postings& index, const Query& query, std::span<const std::uint32_t> labels, float* scores) {
-    index_ = &index;
-    if (!open(query)) return false;
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      const std::uint32_t tile = labels[i] / kTile;
-      float sum = 0;
-      for (PostingList& list : lists_) {
-        if (!list.seek(index, tile)) return false;
-        if (!list.over && list.piece.tile == tile) sum += product_at(*index_, list, labels[i] % kTile);
-      }
-      scores[i] = index.bias.empty() ? sum : sum + index.bias[labels[i]];
-    }
-    return true;
-  }
-
 private:
-  static constexpr std::uint32_t kNoTile = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::size_t kMostLists = 1u << 18; // above it the factors would not be small
   static constexpr std::uint32_t kRun = 64;           // labels that are compared with the bar at once
+  static constexpr std::uint32_t kMany = 64;          // labels met for each asked for: a bar that was given is too low
   static constexpr std::uint32_t kLookUp = 16;        // what a look-up costs, in postings that are added up
-
-  bool open(const Query& query) {
-    lists_.clear();
-    negative_ = false;
-    for (std::uint32_t i = 0; i < query.count; ++i) {
-      __builtin_prefetch(&index_->start[query.feature[i]]);
-      __builtin_prefetch(&index_->top[query.feature[i]]);
-    }
-    for (std::uint32_t i = 0; i < query.count; ++i) {
-      if (query.value[i] == 0) continue;
-      PostingList list;
-      if (!open_list(*index_, query.feature[i], query.value[i], list)) return false;
-      if (list.first == list.end) continue;
-      __builtin_prefetch(list.first);
-      negative_ |= query.value[i] < 0 || std::signbit(index_->top[query.feature[i]]);
-      lists_.push_back(list);
-    }
-    falling_.resize(lists_.size());
-    for (std::uint32_t i = 0; i < falling_.size(); ++i) falling_[i] = i;
-    std::sort(falling_.begin(), falling_.end(), [this](std::uint32_t a, std::uint32_t b) {
-      return lists_[a].most != lists_[b].most ? lists_[a].most > lists_[b].most : a < b;
-    });
-    return true;
-  }
-
-  // Brings every list to its first piece from `tile` on; next: the first tile that one of them has a piece in.
-  bool come_to(std::uint32_t tile, std::uint32_t& next) {
-    next = kNoTile;
-    for (PostingList& list : lists_) {
-      if (!list.seek(*index_, tile)) return false;
-      if (!list.over) next = std::min(next, list.piece.tile);
-    }
-    active_.clear();
-    for (const std::uint32_t i : falling_)
-      if (!lists_[i].over && lists_[i].piece.tile == tile) active_.push_back(&lists_[i]);
-    return true;
-  }
 
   // The sum of a place of the tile in law 1's order.
   float exact_sum(std::uint32_t place) const noexcept {
     float sum = 0;
-    for (const PostingList& list : lists_)
+    for (const PostingList& list : lists_.all())
       if (!list.over && list.piece.tile == active_[0]->piece.tile) sum += product_at(*index_, list, place);
     return sum;
   }
@@ -147,6 +116,7 @@ private:
   // Nothing is negative.
   bool search_tile() {
     const std::size_t m = active_.size();
+    met_count_ = 0;
     const float slack = m <= 2 ? 0.0f : static_cast<float>(4 * m + 8) * 0x1p-24f;
     grow_ = 1.0f + slack, shrink_ = 1.0f - slack;
     rest_.assign(m + 1, 0.0f);
@@ -156,9 +126,8 @@ private:
       postings_[i] = postings_[i + 1] + active_[i]->piece.count;
     }
     bool done = false;
-    if (DenseSums::pays(active_, index_->width(active_[0]->piece.tile)) && !search_dense(done)) return false;
+    if (brings_many() && !search_dense(done)) return false;
     if (done) return true;
-    met_count_ = 0;
     std::size_t added = 0, completed = 0;
     for (; added < m && rest_[added] * grow_ >= bar(); ++added) {
       if (added == 0 && !(rest_[1] * grow_ >= bar())) // only this list brings new labels: no sums are needed
@@ -170,9 +139,22 @@ private:
       }
       if (!add(*active_[added])) return false;
     }
-    if (completed != added && met_count_ > k_) complete_best(added);
-    take_met(added);
+    if (completed != added && met_count_ > (given_ ? kMany : 1) * k_) complete_best(added);
+    keep_met(rest_[added], [](std::uint32_t) { return 0.0f; });
     return finish(added);
+  }
+
+  // Whether the lists that bring in labels are so long that bounds for all labels cost less.
+  bool brings_many() const noexcept {
+    const std::uint32_t width = index_->width(active_[0]->piece.tile);
+    if (!DenseSums::pays(active_, width)) return false;
+    const float need = bar();
+    std::uint64_t brought = 0, bounds = width / 16;
+    for (std::size_t i = 0; i < active_.size(); ++i) {
+      if (rest_[i] * grow_ >= need) brought += active_[i]->piece.count;
+      bounds += active_[i]->codes ? width / 32 : active_[i]->piece.count;
+    }
+    return brought > bounds;
   }
 
   // Lists that most labels have: bounds of all labels first, then the exact sums of those that may still win. done: false
@@ -225,7 +207,8 @@ private:
   }
 
   bool worth_completing(std::size_t added) const noexcept {
-    return met_count_ >= k_ && postings_[added] > met_count_ + std::size_t{kLookUp} * k_ * (active_.size() - added);
+    return !given_ && met_count_ >= k_ &&
+           postings_[added] > met_count_ + std::size_t{kLookUp} * k_ * (active_.size() - added);
   }
 
   // Completes the k best sums so far by look-ups: k labels then reach the least of them.
@@ -271,43 +254,42 @@ private:
       n += static_cast<std::uint32_t>((product + rest) * grow_ >= need);
     });
     met_count_ = n;
+    for (std::uint32_t i = 0; i < n; ++i) sums_[met_[i]] = sum_of_[i];
     return whole;
   }
 
-  // Keeps what may still win of the labels met, and leaves the sums at zero.
-  void take_met(std::size_t added) {
-    const float rest = rest_[added], need = bar();
-    std::uint32_t n = 0;
-    for (std::uint32_t i = 0; i < met_count_; ++i) {
-      const std::uint16_t place = met_[i];
-      const float sum = std::exchange(sums_[place], 0.0f);
-      met_[n] = place, sum_of_[n] = sum;
-      n += static_cast<std::uint32_t>((sum + rest) * grow_ >= need);
-    }
-    met_count_ = n;
-  }
-
-  // Looks the labels that are left up in the other lists, and offers them with their exact scores.
+  // Looks the labels met up in the other lists, and offers those that are left with their exact scores.
   bool finish(std::size_t added) {
     const std::size_t m = active_.size();
-    for (std::size_t i = added; i < m; ++i) {
-      const float rest = rest_[i + 1], need = bar();
-      std::uint32_t n = 0;
-      for (std::uint32_t c = 0; c < met_count_; ++c) {
-        const std::uint16_t place = met_[c];
-        const float sum = sum_of_[c] + product_at(*index_, *active_[i], place);
-        met_[n] = place, sum_of_[n] = sum;
-        n += static_cast<std::uint32_t>((sum + rest) * grow_ >= need);
+    bool exact = m <= 2;
+    for (std::size_t i = added; i < m && met_count_ > 0; ++i) {
+      const PostingList& list = *active_[i];
+      if (DenseSums::bounds(list)) { // what a product is at most: no look-up
+        const float step = DenseSums::step(list);
+        const std::uint32_t last = index_->width(list.piece.tile) - 1;
+        const std::uint8_t* const own = list.codes + first_label_;
+        keep_met(rest_[i + 1],
+                 [&](std::uint32_t place) { return static_cast<float>(own[std::min(place, last)]) * step; });
+        exact = false;
+      } else if (list.piece.count < std::uint64_t{kLookUp} * met_count_) {
+        float* const sums = sums_.data();
+        if (!each_product(*index_, list, work, [&](std::uint32_t place, float product) {
+              sums[place] += sums[place] != 0 ? product : 0.0f;
+            }))
+          return false;
+        keep_met(rest_[i + 1], [](std::uint32_t) { return 0.0f; });
+      } else {
+        keep_met(rest_[i + 1], [&](std::uint32_t place) { return product_at(*index_, list, place); });
       }
-      met_count_ = n;
     }
     if (m > 2 && std::uint64_t{kLookUp} * met_count_ * m > postings_[0]) return add_in_order();
     float need = bar();
     for (std::uint32_t c = 0; c < met_count_; ++c) {
       const std::uint32_t place = met_[c], label = first_label_ + place;
-      if (!(sum_of_[c] * grow_ >= need) || !allowed(place)) continue;
+      const float most = std::exchange(sums_[place], 0.0f);
+      if (!(most * grow_ >= need) || !allowed(place)) continue;
       if (label >= index_->labels) return false;
-      const float sum = m > 2 ? exact_sum(place) : sum_of_[c];
+      const float sum = exact ? most : exact_sum(place);
       if (!(sum > 0)) continue;
       best_.offer(key_of(sum, label));
       need = bar();
@@ -315,10 +297,27 @@ private:
     return true;
   }
 
+  // Adds what a list brings to the labels met and keeps those that may still win; rest: what the lists after it can bring.
+  // The sums of others are zeros again.
+  template <class Product> void keep_met(float rest, Product&& product) {
+    const float need = bar();
+    std::uint32_t n = 0;
+    for (std::uint32_t c = 0; c < met_count_; ++c) {
+      const std::uint16_t place = met_[c];
+      const float sum = sums_[place] + product(place);
+      const bool stays = (sum + rest) * grow_ >= need;
+      sums_[place] = stays ? sum : 0.0f;
+      met_[n] = place;
+      n += static_cast<std::uint32_t>(stays);
+    }
+    met_count_ = n;
+  }
+
   // Many labels are left, of nearly the same score: all sums of the tile in law 1's order cost less than look-ups.
   bool add_in_order() {
+    for (std::uint32_t i = 0; i < met_count_; ++i) sums_[met_[i]] = 0.0f;
     met_count_ = 0;
-    for (const PostingList& list : lists_)
+    for (const PostingList& list : lists_.all())
       if (!list.over && list.piece.tile == active_[0]->piece.tile && !add(list)) return false;
     for (std::uint32_t i = 0; i < met_count_; ++i) {
       const std::uint32_t place = met_[i];
@@ -352,7 +351,7 @@ private:
   // All sums of a tile in law 1's order, and every label of it as a candidate.
   bool add_up(std::uint32_t tile) {
     bool whole = true;
-    for (const PostingList& list : lists_)
+    for (const PostingList& list : lists_.all())
       if (!list.over && list.piece.tile == tile)
         whole = whole &&
                 each_product(*index_, list, work, [&](std::uint32_t place, float product) { sums_[place] += product; });
@@ -381,12 +380,11 @@ private:
   const Postings* index_ = nullptr;
   const Filter* filter_ = nullptr;
   std::uint32_t k_ = 0, first_label_ = 0, met_count_ = 0;
-  bool matched_only_ = false, negative_ = false;
+  bool matched_only_ = false, given_ = false; // given_: least_ by the caller
   float least_ = 0, grow_ = 1, shrink_ = 1;
-  std::vector<PostingList> lists_;         // by rising feature
-  std::vector<std::uint32_t> falling_;     // their numbers by what they can bring
+  QueryLists lists_;
   std::vector<std::uint32_t> found_;       // the labels of an answer
-  std::vector<const PostingList*> active_; // those with a piece in the tile, the same way
+  std::vector<const PostingList*> active_; // those with a piece in the tile, by what they can bring
   std::vector<float> rest_;                // what the lists from each on can bring together
   std::vector<std::uint64_t> postings_;    // and how many entries they have
   std::vector<float> sums_;                // of a tile; zeros between tiles

@@ -143,7 +143,10 @@ struct PostingList {
 
   // Goes to the first piece whose tile is not below `tile`. False: the list leads outside.
   bool seek(const Postings& index, std::uint32_t tile) noexcept {
-    if (piece.count != 0 && piece.tile > tile) at = first, piece = {}, over = false;
+    if (piece.count != 0 && piece.tile >= tile) {
+      if (piece.tile > tile) at = first, piece = {};
+      over = false;
+    }
     while (!over && (piece.count == 0 || piece.tile < tile))
       if (!next(index)) return false;
     return true;

@@ -66,13 +66,10 @@ inline double share_of(float sum, float best) noexcept {
   return share < 2.0 ? share : 2.0;
 }
 
-// The final score of a label. listed: whether the trees have a score for it; sum: of its words; best: the best sum of
-// labels with rows.
-inline float head_score(const Head& head, Path path, std::uint32_t label, bool listed, float tree, float sum,
-                        float best) noexcept {
+// The final score of a label. evidence: max(e, unlisted); sum: of its words; best: the best sum of labels with rows.
+inline float head_score(const Head& head, std::uint32_t label, double evidence, float sum, float best) noexcept {
   const double share = share_of(sum, best);
-  if (!head.has_rows(label)) return rowless_score(head, share);
-  return head_score(head, listed ? evidence_of(head, path, tree) : head.unlisted, share);
+  return head.has_rows(label) ? head_score(head, evidence, share) : rowless_score(head, share);
 }
 
 } // namespace beamwood

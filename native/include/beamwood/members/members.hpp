@@ -1,7 +1,8 @@
 // The labels that the trees of a model list for a query in, the best k of trees and words together out.
 //
 // Candidates are the best labels of the trees and the best labels of the inverted lists. Every candidate's sum over the
-// lists is exact, whichever member listed it; its score by the trees is the one that they listed it with, or none.
+// lists is exact, whichever member listed it; its score by the trees is the one that they listed it with, or none. The
+// lists are searched only for labels that may still be among the best k (floor.hpp).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "beamwood/index/index_search.hpp"
+#include "beamwood/members/floor.hpp"
 #include "beamwood/members/head.hpp"
 #include "beamwood/sink/sinks.hpp"
 
@@ -26,70 +28,68 @@ bool best_with_rows(const Head& head, const Ranked& ranked, std::uint32_t k, flo
   return sum = 0.0f, ranked.size() < k;
 }
 
-// The best sum of all labels with rows; 0 where none has a word of the query. False: the arrays are damaged.
-inline bool find_best_sum(IndexSearch& index, const Postings& postings, const Head& head, const Query& query,
-                          float& sum) {
+// The best sum of all labels with rows, for the query that the index has open; 0 where none has a word of it. known: a
+// sum that one of them has, or 0. False: the arrays are damaged.
+inline bool find_best_sum(IndexSearch& index, const Head& head, std::uint32_t labels, float known, float& sum) {
   for (std::uint64_t k = 1;; k *= 16) {
-    const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(k, postings.labels));
-    if (!index.run(postings, query, most, nullptr, true)) return false;
-    if (best_with_rows(head, index.best().ranked(), most, sum) || most == postings.labels) return true;
+    const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(k, labels));
+    if (!index.run(most, nullptr, true, std::max(known, IndexSearch::kAnySum))) return false;
+    const bool found = best_with_rows(head, index.best().ranked(), most, sum);
+    sum = std::max(sum, known);
+    if (found || most == labels) return true;
   }
 }
 
-// What both members list for a query, ranked by the head.
+// What both members list for a query, ranked by the head: first the trees' labels, then those of the words.
 class MemberCandidates {
 public:
   struct Candidate {
     std::uint32_t label;
-    float tree, sum;
     std::uint8_t by;
+    float sum;
+    double evidence; // what the trees say (head.hpp)
   };
 
-  void clear() noexcept { candidates_.clear(); }
-  void add_by_trees(std::uint32_t label, float score, float sum = 0.0f) {
-    candidates_.push_back({label, score, sum, kByTrees});
+  void clear() noexcept { candidates_.clear(), listed_ = 0; }
+  void add_by_trees(std::uint32_t label, double evidence, float sum = 0.0f) {
+    candidates_.push_back({label, kByTrees, sum, evidence});
   }
-  void add_by_words(std::uint32_t label, float sum) { candidates_.push_back({label, 0.0f, sum, kByWords}); }
-
-  // All are there: each label stands once from now on, labels rise.
-  void unite() {
-    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-      return a.label != b.label ? a.label < b.label : a.by < b.by;
-    });
-    std::size_t n = 0;
-    for (const Candidate& one : candidates_) {
-      if (n > 0 && candidates_[n - 1].label == one.label) {
-        candidates_[n - 1].sum = one.sum, candidates_[n - 1].by |= one.by;
-      } else {
-        candidates_[n++] = one;
-      }
-    }
-    candidates_.resize(n);
+  // The trees have listed all theirs, each once: they rise from now on.
+  std::span<Candidate> listed() {
+    listed_ = candidates_.size();
+    std::sort(candidates_.begin(), candidates_.end(), rising);
+    return candidates_;
   }
-
-  std::span<Candidate> all() noexcept { return candidates_; }
+  void add_by_words(const Head& head, std::uint32_t label, float sum) {
+    const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(listed_);
+    const Candidate own{label, kByWords, sum, head.unlisted};
+    const auto at = std::lower_bound(candidates_.begin(), end, own, rising);
+    if (at != end && at->label == label) at->by |= kByWords;
+    else candidates_.push_back(own);
+  }
 
   // Fills one row of the answer. best: the best sum of all labels with rows. found: may be null.
-  void rank(const Head& head, Path path, float best, std::uint32_t k, std::int64_t* labels, float* scores,
-            std::uint8_t* found) {
+  void rank(const Head& head, float best, std::uint32_t k, std::int64_t* labels, float* scores, std::uint8_t* found) {
     best_.reset(k);
-    for (const Candidate& one : candidates_) {
-      const bool listed = (one.by & kByTrees) != 0;
-      best_.offer(key_of(head_score(head, path, one.label, listed, one.tree, one.sum, best), one.label));
-    }
+    for (const Candidate& one : candidates_)
+      best_.offer(key_of(head_score(head, one.label, one.evidence, one.sum, best), one.label));
     write_row(best_, k, labels, scores);
-    if (found)
-      for (std::uint32_t i = 0; i < k; ++i) found[i] = labels[i] < 0 ? std::uint8_t{0} : by(labels[i]);
+    if (!found) return;
+    std::sort(candidates_.begin(), candidates_.end(), rising);
+    for (std::uint32_t i = 0; i < k; ++i) found[i] = labels[i] < 0 ? std::uint8_t{0} : by(labels[i]);
   }
 
 private:
+  static bool rising(const Candidate& a, const Candidate& b) noexcept { return a.label < b.label; }
+
   std::uint8_t by(std::int64_t label) const noexcept {
-    const auto at = std::lower_bound(candidates_.begin(), candidates_.end(), static_cast<std::uint32_t>(label),
-                                     [](const Candidate& a, std::uint32_t b) { return a.label < b; });
+    const Candidate own{static_cast<std::uint32_t>(label), 0, 0, 0};
+    const auto at = std::lower_bound(candidates_.begin(), candidates_.end(), own, rising);
     return at == candidates_.end() ? std::uint8_t{0} : at->by;
   }
 
   std::vector<Candidate> candidates_;
+  std::size_t listed_ = 0;
   TopK best_;
 };
 
@@ -101,17 +101,23 @@ public:
   bool run(const Forest& forest, const Query& query, std::uint32_t k, std::uint32_t width, const Filter* filter,
            const std::int64_t* listed, const float* tree_scores, std::int64_t* labels, float* scores,
            std::uint8_t* found) {
-    if (!index_.run(forest.postings, query, width, filter, true)) return false;
+    const Head& head = forest.head;
     candidates_.clear();
     for (std::uint32_t i = 0; i < width && listed[i] >= 0; ++i) {
       const auto label = static_cast<std::uint32_t>(listed[i]);
-      if (label < forest.labels) candidates_.add_by_trees(label, tree_scores[i]);
+      if (label < forest.labels)
+        candidates_.add_by_trees(label, evidence_of(head, forest.activation.path, tree_scores[i]));
     }
-    for (const Key key : index_.best().ranked()) candidates_.add_by_words(id_of(key), score_of(key));
-    candidates_.unite();
-    float best = 0.0f;
-    if (!complete(forest.postings, query) || !best_sum(forest, query, width, filter, best)) return false;
-    candidates_.rank(forest.head, forest.activation.path, best, k, labels, scores, found);
+    const auto by_trees = candidates_.listed();
+    float best = 0.0f; // so far: of those
+    if (!index_.open(forest.postings, query) || !add_sums(head, by_trees, best)) return false;
+    if (filter && !find_best_sum(index_, head, forest.labels, best, best)) return false;
+    const float least = least_sum(forest, k, by_trees, best, filter != nullptr, found != nullptr);
+    if (!index_.run(width, filter, true, least)) return false;
+    for (const Key key : index_.best().ranked())
+      if (score_of(key) >= least) candidates_.add_by_words(head, id_of(key), score_of(key));
+    if (!filter && !best_sum(forest, width, best)) return false;
+    candidates_.rank(head, best, k, labels, scores, found);
     return true;
   }
 
@@ -122,41 +128,60 @@ public:
                 float* best) {
     if (!index_.run(forest.postings, query, width, filter, true)) return false;
     write_row(index_.best(), width, labels, sums);
-    if (!best_sum(forest, query, width, filter, *best)) return false;
+    *best = 0.0f;
+    const bool sound =
+        filter ? find_best_sum(index_, forest.head, forest.labels, 0.0f, *best) : best_sum(forest, width, *best);
+    if (!sound) return false;
     given_.clear();
     for (const std::int64_t label : listed) {
       if (label < 0) break;
       given_.push_back(static_cast<std::uint32_t>(label));
     }
-    return given_.empty() || index_.score(forest.postings, query, given_, listed_sums);
+    return index_.score(given_, listed_sums);
   }
 
   Work take_work() noexcept { return std::exchange(index_.work, {}); }
 
 private:
-  // The best sum of all labels with rows. With a filter it is looked for by itself: a label's score does not depend on
-  // filters.
-  bool best_sum(const Forest& forest, const Query& query, std::uint32_t width, const Filter* filter, float& sum) {
-    return (!filter && best_with_rows(forest.head, index_.best().ranked(), width, sum)) ||
-           find_best_sum(index_, forest.postings, forest.head, query, sum);
+  // The best sum of all labels with rows, after a search without a filter. best: the best one known, in and out.
+  bool best_sum(const Forest& forest, std::uint32_t width, float& best) {
+    float sum = 0.0f;
+    if (!best_with_rows(forest.head, index_.best().ranked(), width, sum))
+      return find_best_sum(index_, forest.head, forest.labels, best, best);
+    best = std::max(best, sum);
+    return true;
   }
 
-  // The sums of those that only the trees listed.
-  bool complete(const Postings& index, const Query& query) {
+  // The sums of labels that the trees listed. best: of those with rows.
+  bool add_sums(const Head& head, std::span<MemberCandidates::Candidate> listed, float& best) {
     given_.clear();
-    for (const auto& one : candidates_.all())
-      if (one.by == kByTrees) given_.push_back(one.label);
-    if (given_.empty()) return true;
+    for (const auto& one : listed) given_.push_back(one.label);
     sums_.resize(given_.size());
-    if (!index_.score(index, query, given_, sums_.data())) return false;
-    std::size_t next = 0;
-    for (auto& one : candidates_.all())
-      if (one.by == kByTrees) one.sum = sums_[next++];
+    if (!index_.score(given_, sums_.data())) return false;
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+      listed[i].sum = sums_[i];
+      if (head.has_rows(given_[i])) best = std::max(best, sums_[i]);
+    }
     return true;
+  }
+
+  // How small a sum must be looked for. known: best is that of all labels. all_said: who listed an answer is asked for,
+  // so those of the trees must be found among the words' too.
+  float least_sum(const Forest& forest, std::uint32_t k, std::span<const MemberCandidates::Candidate> listed,
+                  float best, bool known, bool all_said) {
+    const QueryLists& lists = index_.lists();
+    if (!(best > 0.0f) || lists.negative() || !forest.postings.bias.empty()) return IndexSearch::kAnySum;
+    floor_.start(forest.head, static_cast<double>(best), known ? static_cast<double>(best) : lists.most());
+    for (const auto& one : listed) floor_.add(one.label, one.evidence, static_cast<double>(one.sum));
+    float least = floor_.least(k, IndexSearch::kAnySum);
+    for (const auto& one : listed)
+      if (all_said && one.sum > 0.0f) least = std::min(least, one.sum);
+    return least;
   }
 
   IndexSearch index_;
   MemberCandidates candidates_;
+  WordFloor floor_;
   std::vector<std::uint32_t> given_;
   std::vector<float> sums_;
 };
