@@ -39,6 +39,7 @@ NOTHING_TO_DAMAGE = {
         "Hits",
         "LayerChoice",
         "Metrics",
+        "MissingFileError",
         "Report",
         "Stats",
         "Trial",
