@@ -189,7 +189,7 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(bw.SettingsError, match="made by another model"):
         cut.topk(problem()[0], filter=model_of("unbalanced").filter([1]))
     made.path(1).unlink()
-    with pytest.raises(bw.FormatError, match=r"shard-0001\.bw"):
+    with pytest.raises(bw.MissingFileError, match=r"shard-0001\.bw"):
         bw.Sharded(made.folder)
 
 

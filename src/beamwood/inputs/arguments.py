@@ -77,7 +77,7 @@ def plain_column(column: Iterable[Any]) -> list[Any]:
 
 def as_rows(given: Any) -> Any:
     """Texts or lists of labels as a list, whatever column holds them; matrices, blocks and numbers as they are."""
-    if isinstance(given, (list, tuple, str, bytes, Mapping)) or not isinstance(given, Iterable):
+    if isinstance(given, (list, tuple, str, bytes, range, Mapping)) or not isinstance(given, Iterable):
         return given
     shape = getattr(given, "shape", (0,))
     if hasattr(given, "tocsr") or not isinstance(shape, tuple) or len(shape) != 1:
