@@ -83,7 +83,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t most = 32u << 20; // bytes
+  static constexpr std::size_t most = 8u << 20; // bytes, as in log.py
 
   void put_time() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();

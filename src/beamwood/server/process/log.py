@@ -13,14 +13,13 @@ import os
 import sys
 import threading
 import time
-from collections import deque
 from typing import Any
 
 import orjson
 
 from beamwood import _core
 
-_LINES_AT_MOST = 100_000  # what waits to be written when the reader of the log is slow; more is lost, and counted
+_BYTES_AT_MOST = 8 << 20  # what waits to be written when the reader of the log is slow; more is lost, and counted
 _SECONDS = 0.1
 _SECONDS_TO_CLOSE = 1.0
 
@@ -31,7 +30,8 @@ class Log:
     def __init__(self, level: str, worker: int | None = None) -> None:
         self._requests, self._off = level == "requests", level == "off"
         self._worker = worker
-        self._lines: deque[bytes] = deque()
+        self._lines = bytearray()  # one piece: each line by itself would keep the 4 KB it was made in
+        self._lock = threading.Lock()
         self.lines = _core.LogLines(self._requests, worker or 0)
         self._second, self._stamp = 0, ""
         self._lost = 0
@@ -55,10 +55,12 @@ class Log:
         self._thread.join(timeout=_SECONDS_TO_CLOSE)
 
     def _add(self, what: str, fields: dict[str, Any]) -> None:
-        if len(self._lines) < _LINES_AT_MOST:
-            self._lines.append(self._made(what, fields))
-        else:
-            self._lost += 1
+        line = self._made(what, fields)
+        with self._lock:
+            if len(self._lines) + len(line) <= _BYTES_AT_MOST:
+                self._lines += line
+            else:
+                self._lost += 1
 
     def _made(self, what: str, fields: dict[str, Any]) -> bytes:
         return _line({"time": self._now(), "event": what, "worker": self._worker, **fields})
@@ -79,15 +81,20 @@ class Log:
 
     def _flush(self) -> None:
         searches, lost = self.lines.take()
-        lost, self._lost = lost + self._lost, 0
-        if lost:
-            self._lines.append(self._made("log lines lost", {"count": lost}))
-        data = memoryview(searches + b"".join(self._lines.popleft() for _ in range(len(self._lines))))
+        with self._lock:
+            lines, self._lines = self._lines, bytearray()
+            lost, self._lost = lost + self._lost, 0
+        self._write(searches + (self._made("log lines lost", {"count": lost}) if lost else b""))
+        self._write(lines)
+
+    def _write(self, lines: bytes | bytearray) -> None:
+        data = memoryview(lines)
         try:
             while data and sys.stderr is not None:
                 data = data[os.write(sys.stderr.fileno(), data) :]
         except (OSError, ValueError):  # no one reads, or there is no room: a server does not stop for that
-            self._lost += bytes(data).count(b"\n")
+            with self._lock:
+                self._lost += bytes(data).count(b"\n")
 
 
 def _line(fields: dict[str, Any]) -> bytes:
