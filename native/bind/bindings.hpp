@@ -28,6 +28,16 @@ template <class T> std::span<T> view(const Out<T>& array) { return {array.data()
 // An array that native code made.
 template <class T> using Made = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
+// A Python sequence, whose items are read here: nanobind's own casters may not throw, so that memory which is refused in
+// one of them would end the process.
+template <class T> using Many = nb::typed<nb::sequence, T>;
+template <class T> std::vector<T> items_of(const Many<T>& given) {
+  std::vector<T> items;
+  items.reserve(nb::len(given));
+  for (const nb::handle item : given) items.push_back(nb::cast<T>(item));
+  return items;
+}
+
 // Hands a vector to numpy without a copy.
 template <class T> Made<T> give(std::vector<T>&& values) {
   auto owned = std::make_unique<std::vector<T>>(std::move(values));

@@ -28,8 +28,8 @@ public:
 
   // Of each layer of a bundle, from the top: child_start, and CSC arrays with the column that goes to each place.
   using Columns = std::tuple<U32, In<std::int64_t>, In<std::int32_t>, F32, U32>;
-  std::uint64_t measure_columns(const std::vector<Columns>& layers, const Out<std::uint64_t>& cascade_start,
-                                unsigned threads) {
+  std::uint64_t measure_columns(const Many<Columns>& given, const Out<std::uint64_t>& cascade_start, unsigned threads) {
+    const std::vector<Columns> layers = items_of(given);
     std::vector<U32> child_starts;
     BundleSource<ColumnSource> source;
     for (const auto& [child_start, start, feature, weight, column_of] : layers) {
@@ -79,7 +79,8 @@ public:
 
   // Takes over the rows of builders that have come to the same layer in neighbouring parts of the tree, left to right:
   // how a tree is built that does not fit in memory.
-  void join(const std::vector<TreeBuilder*>& parts) {
+  void join(const Many<TreeBuilder*>& given) {
+    const std::vector<TreeBuilder*> parts = items_of(given);
     current_ = {};
     current_.row_start = current_.word_start = {0};
     std::size_t count = 0;
@@ -250,9 +251,9 @@ void bind_layouts(nb::module_& m) {
            nb::arg("threads"));
   m.def(
       "bundled",
-      [](const std::vector<U32>& child_starts) {
+      [](const Many<U32>& child_starts) {
         std::vector<LayerShape> shapes;
-        for (const U32& start : child_starts) {
+        for (const U32& start : items_of(child_starts)) {
           if (start.shape(0) < 2) throw nb::value_error("a layer has no parents");
           shapes.push_back({start.data()[start.shape(0) - 1], view(start), {}, {}});
         }

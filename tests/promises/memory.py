@@ -17,7 +17,6 @@ from promises.outcome import MEMORY, Outcome, inside, library, read, show
 
 REFUSE = 12  # ENOMEM
 SECONDS = 60
-LEFT = ("load, allocation", "compress, allocation")  # die in some places still: the page says so
 NANOBIND = "inside nanobind, which ends the process when its own few bytes are refused: "
 
 

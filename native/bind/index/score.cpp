@@ -50,8 +50,9 @@ struct alignas(kApart) LabelScorer {
 
 // The answer is a fault: see Forest.topk. trees, words: may be empty.
 int score(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, const In<float>& values,
-          const std::vector<In<std::uint32_t>>& leaves, const Given& labels, const Scores& scores, const Scores& trees,
+          const Many<In<std::uint32_t>>& given, const Given& labels, const Scores& scores, const Scores& trees,
           const Scores& words, unsigned threads, Isa isa) {
+  const std::vector<In<std::uint32_t>> leaves = items_of(given);
   const std::size_t rows = labels.shape(0), width = labels.shape(1);
   const bool apart = trees.shape(0) != 0;
   if (scores.shape(0) != rows || scores.shape(1) != width || leaves.size() != self.forest.trees.size() ||
@@ -93,7 +94,8 @@ void bind_score(nb::module_& m) {
         nb::arg("isa"), "Fills the scores of given labels, one row of labels for each query.");
   m.def(
       "evidence",
-      [](const std::vector<double>& numbers, const Activation& activation, float score) {
+      [](const Many<double>& given, const Activation& activation, float score) {
+        const std::vector<double> numbers = items_of(given);
         const FloatMode mode;
         Head head;
         head.unlisted = numbers.at(3);
@@ -102,8 +104,9 @@ void bind_score(nb::module_& m) {
       nb::arg("numbers"), nb::arg("activation"), nb::arg("score"), "What counts for a score of the trees.");
   m.def(
       "head_scores",
-      [](const std::vector<double>& numbers, const Activation& activation, const In<float>& trees,
-         const In<float>& words, const In<float>& best, const In<std::uint8_t>& kind, const Out<float>& out) {
+      [](const Many<double>& given, const Activation& activation, const In<float>& trees, const In<float>& words,
+         const In<float>& best, const In<std::uint8_t>& kind, const Out<float>& out) {
+        const std::vector<double> numbers = items_of(given);
         const FloatMode mode;
         Head head;
         head.bias = numbers.at(0), head.trees = numbers.at(1), head.words = numbers.at(2);
