@@ -18,7 +18,7 @@ for _place in Path(__file__).resolve().parents[1:3]:  # tests/ for support, the 
     sys.path.insert(0, str(_place))
 
 
-from campaigns import annif, attacks, cold, hostile, load, processes, swaps  # noqa: E402
+from campaigns import annif, attacks, cold, endure, hostile, load, processes, swaps  # noqa: E402
 
 
 def main() -> None:
@@ -26,6 +26,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("names", nargs="*")
     options.add_argument("--seconds", type=float, default=60)
+    options.add_argument("--minutes", type=float, default=3)
     options.add_argument("--attack-seconds", type=float, default=20)
     options.add_argument("--swaps", type=int, default=100)
     options.add_argument("--times", type=int, default=100)
@@ -52,6 +53,7 @@ def main() -> None:
         "slow": (hostile.slow, (given.slow,)),
         "outside": (hostile.outside, ()),
         "annif": (annif.annif, ()),
+        "endure": (endure.endure, (given.minutes * 60,)),
     }
     unknown = set(given.names) - set(campaigns)
     if unknown:

@@ -20,8 +20,8 @@ import beamwood as bw
 from campaigns.clients import Wire
 
 
-def swap(folder: Path, swaps: int) -> bool:
-    """New files again and again while clients ask; every answer is one version's."""
+def two_versions(folder: Path) -> tuple[Path, list[bw.Model], dict[str, dict[str, Any]]]:
+    """A file with the first of two models, both of them, and by version what each answers; a token lies beside."""
     path = folder / "m.bw"
     models = [shop(), shop(preset="best")]
     models[0].save(path)
@@ -31,6 +31,12 @@ def swap(folder: Path, swaps: int) -> bool:
         model.save(folder / "probe.bw")
         version = str(bw.load(folder / "probe.bw").version)
         expected[version] = {t: [(h.label, np.float32(h.score)) for h in model.search(t)] for t in TEXTS}
+    return path, models, expected
+
+
+def swap(folder: Path, swaps: int) -> bool:
+    """New files again and again while clients ask; every answer is one version's."""
+    path, models, expected = two_versions(folder)
     counts: Counter[Any] = Counter()
     stop = threading.Event()
     token = f"authorization: Bearer {TOKEN}\r\n"

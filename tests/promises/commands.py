@@ -94,7 +94,7 @@ def promises() -> tuple[Promise, ...]:
         ("Threads, forks, signals", "64 threads and a fork at random moments", threading_runs.runs),
         ("Bad matrices, texts, arguments", "one table of damaged inputs for every public function", pytest_of("tests/attacks/test_surface.py", "tests/attacks/test_bad_input.py")),
         ("Overload", "more than it can do", server("overload closed", seconds=600)),
-        ("Hours of mixed load", "not written: an endurance run needs hours", nothing),
+        ("Hours of mixed load", "searches, batches, explanations, errors, cut connections and reloads; memory, files, threads compared", server("endure", minutes=240)),
         ("Reloads under load", "good and damaged files", server("swap cold", swaps=200)),
         ("SIGTERM and SIGKILL", "under load", server("term kill abort restart no-start hung", times=100)),
         ("Hostile requests", "raw sockets, smuggling, slow, unread, pipelined", server("hostile slow pipeline unread", cases=50_000, slow=1000)),
