@@ -67,3 +67,11 @@ def test_the_lines_for_curl_on_the_page_about_the_api_work_as_printed(server: Ru
             sent = b"" if body is None and method == "post" else body
             status = server.ask(method.upper(), "?".join([address, *asked]), sent)[0]
             assert status == (403 if path.startswith("/v1/admin") else 200), (method, address)
+
+
+def test_a_field_that_is_not_known_gets_a_status_that_is_documented(server: Running) -> None:
+    for path, methods in server.json("GET", "/openapi.json")["paths"].items():
+        address = path.replace("{label}", "0").replace("{project}", "shop")
+        for method, operation in methods.items():
+            status = server.ask(method.upper(), address + "?nope=1", b"{}" if method == "post" else None)[0]
+            assert str(status) in operation["responses"], (path, method, status)

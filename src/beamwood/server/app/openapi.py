@@ -305,7 +305,7 @@ def _questions(options: ServeOptions) -> dict[str, Schema]:
             "summary": "One label by its number or its key.",
             "parameters": [_at("path", "label", label, required=True), _at("query", "model", _NAME), by],
             "answer": _json("Label", "The label."),
-            "refusals": (404,),
+            "refusals": (404, 422),
         },
     }
 
