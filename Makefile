@@ -33,7 +33,7 @@ configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OF
 native_build = $(call configure,$(1),-DBEAMWOOD_DEV=ON $(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-page test-pages test-rivals test-serve test-resume test-ecosystem test-ray test-ray-kills bench laws fuzz fuzz-foreign sanitize \
+.PHONY: help demo test test-page test-pages test-rivals test-serve test-resume test-image test-ecosystem test-ray test-ray-kills bench laws fuzz fuzz-foreign sanitize \
   sanitize-short test-arm promises coverage-native lint format tidy types native docs wheels pins release clean
 .DELETE_ON_ERROR:
 
@@ -44,7 +44,8 @@ help:
 	@echo "make test-pages code of the pages, also what takes long: what they show is what is printed"
 	@echo "make test-serve overload, swaps, SIGTERM, killed workers, hostile requests: CAMPAIGNS='swap kill' chooses"
 	@echo "make test-resume  KILLS=$(KILLS) trainings killed at random moments: each goes on to the same file"
-	@echo "make test-ecosystem  other programs that work with ours, each for real: MCP, a hub, MLflow, Annif"
+	@echo "make test-image the server image from Debian's packages, by buildah, run by podman without rights"
+	@echo "make test-ecosystem  other programs that work with ours, each for real: MCP, a hub, data sets, MLflow, Annif"
 	@echo "make test-ray   install Ray, Dask and Spark in build/ray; train and score on nodes that come and die"
 	@echo "make test-ray-kills  SERVE_KILLS=$(SERVE_KILLS) of shards, ingresses and nodes under load: every answer is whole, declared or an error"
 	@echo "make bench      the paper's benchmark on small stand-ins and against rivals, with plots: build/bench-report"
@@ -128,11 +129,16 @@ test-resume: $(VENV)/.package
 	$(call say,$(KILLS) trainings that are killed and go on)
 	@$(BIN)/python tests/campaigns/resume.py --kills $(KILLS)
 
+# Debian: apt-get install mmdebstrap buildah podman runc. No registry is asked; needs root and some minutes of compiling.
+test-image: $(VENV)/.package $(VENV)/.developer
+	$(call say,the server image$(comma) built and run without a registry)
+	@$(BIN)/python tests/campaigns/image.py
+
 # Other programs bring requirements that must not touch ours: an environment of their own.
 test-ecosystem: $(VENV)/.package
 	$(call say,other programs that work with ours)
 	@$(PYTHON) -m venv --clear build/ecosystem
-	@build/ecosystem/bin/python -m pip install -qq -c tests/ecosystem/constraints.txt "mcp>=2" huggingface_hub mlflow skops \
+	@build/ecosystem/bin/python -m pip install -qq -c tests/ecosystem/constraints.txt "mcp>=2" huggingface_hub datasets mlflow skops \
 	  scikit-learn pandas pyarrow safetensors uvicorn uvloop httptools orjson pyyaml pytest pytest-timeout numpy scipy typer rich
 	@$(WITH_TOOLS) build/ecosystem/bin/python -m pip install -qq .
 	@$(PYTHON) -m venv --clear build/annif
@@ -251,6 +257,7 @@ $(VENV)/.docs: $(VENV)/.tools pyproject.toml | $(VENV)/.package
 docs: $(VENV)/.docs
 	$(call say,documentation)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@! grep -n "<blockquote>" build/site/api.html || { echo "An example of a docstring became a quotation: docs/docstrings.py"; exit 1; }
 	@echo "open build/site/index.html; for the search box: $(PYTHON) -m http.server -d build/site"
 
 wheels:

@@ -90,6 +90,7 @@ def test_the_nodes_of_a_path_are_those_of_layers() -> None:
         assert tree.steps[1].node == label
         assert tree.steps[0].node == layers[1].parent[label]
         for step in tree.steps:
+            assert step.layer is not None
             column = layers[step.layer].weights[:, [step.node]].toarray()[:, 0]
             assert [share.weight for share in step.shares] == [column[share.feature] for share in step.shares]
             assert {share.feature for share in step.shares} == set(X[[0]].indices) & set(np.flatnonzero(column))

@@ -1,4 +1,4 @@
-"""The laws, run on random models. BEAMWOOD_LAWS_MODELS=10000 is the long form (`make laws`)."""
+"""The laws, run on random models, as many again with dense features. BEAMWOOD_LAWS_MODELS=10000 is `make laws`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import laws
 import pytest
 from hypothesis import HealthCheck, given, settings
-from support.strategies import Case, cases, random_case
+from support.strategies import DENSE_FROM, Case, cases, random_case
 
 MODELS = int(os.environ.get("BEAMWOOD_LAWS_MODELS", "120"))
 FIRST = int(os.environ.get("BEAMWOOD_LAWS_FIRST", "0"))
@@ -50,6 +50,8 @@ def test_same_bits_for_every_engine_on_random_models() -> None:
     """Seeds 0..n-1, two processes: a failure names its seed, `random_case(seed)` brings it back."""
     begin = time.monotonic()
     parts = [range(at, min(at + STEP, FIRST + MODELS)) for at in range(FIRST, FIRST + MODELS, STEP)]
+    dense = DENSE_FROM + FIRST
+    parts += [range(at, min(at + STEP, dense + MODELS)) for at in range(dense, dense + MODELS, STEP)]
     compared, done = 0, 0
     failures: list[Any] = []
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), get_context("spawn")) as pool:
@@ -57,7 +59,7 @@ def test_same_bits_for_every_engine_on_random_models() -> None:
             count, bad = future.result()
             compared, done, failures = compared + count, done + 1, failures + bad
             if MODELS < 1000 or done % 10 == 0 or done == len(parts):
-                models, seconds = min(done * STEP, MODELS), time.monotonic() - begin
+                models, seconds = min(done * STEP, 2 * MODELS), time.monotonic() - begin
                 print(f"{models:,} models x {len(laws.engines())} engines: {compared:,} comparisons,", end=" ")
                 print(f"{len(failures)} models differ, {seconds:,.0f} s", flush=True)
     assert not failures, "\n".join(failures[:20])

@@ -120,3 +120,15 @@ def test_plot_reliability_draws_what_is_said_against_what_is_right(model: bw.Mod
     assert [line.get_label().partition(":")[0] for line in panel.get_lines()[1:]] == ["score", "probability"]
     assert all(len(line.get_xdata()) == 10 for line in panel.get_lines()[1:])
     assert len(plot.plot_reliability(model, *data).axes[0].get_lines()) == 2
+
+
+def test_plot_tuning_draws_every_trial_and_names_the_best(data: tuple[Any, Any]) -> None:
+    tuned = bw.tune(*data, budget=3, preset="fast", train=False, progress=False)
+    (panel,) = plot.plot_tuning(tuned).axes
+    last = max(trial.step for trial in tuned.trials)
+    drawn = [trial for trial in tuned.trials if trial.step == last and not trial.failed]
+    assert len(panel.collections) == len(drawn)
+    named = {trial.name for trial in tuned.frontier()} | {tuned.changed}
+    assert {text.get_text() for text in panel.texts} == named & {trial.name for trial in drawn}
+    with pytest.raises(bw.SettingsError, match=r"what bw\.tune gave"):
+        plot.plot_tuning(None)

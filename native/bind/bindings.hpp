@@ -6,6 +6,8 @@
 #include <nanobind/ndarray.h>
 #pragma GCC diagnostic pop
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -17,6 +19,43 @@
 #include "beamwood/parallel.hpp"
 
 namespace nb = nanobind;
+
+// Waits for Python's lock. Where the interpreter ends meanwhile, a Python before 3.14 makes the waiting thread exit by an
+// unwinding that ends the whole process at the first frame which may not throw, as nanobind's guards do. As in 3.14 such a
+// thread sleeps instead, until the process is gone.
+template <class Wait> auto wait_for_lock(Wait&& wait) noexcept {
+  try {
+    return wait();
+  } catch (...) {
+    for (;;) pause();
+  }
+}
+
+// Without Python's lock as long as it lives.
+class Unlocked {
+public:
+  Unlocked() noexcept : thread_(PyEval_SaveThread()) {}
+  ~Unlocked() {
+    wait_for_lock([this] { return PyEval_RestoreThread(thread_); });
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+private:
+  PyThreadState* thread_;
+};
+
+// With it.
+class Locked {
+public:
+  Locked() noexcept : state_(wait_for_lock([] { return PyGILState_Ensure(); })) {}
+  ~Locked() { PyGILState_Release(state_); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+private:
+  PyGILState_STATE state_;
+};
 
 // A contiguous one-dimensional array that native code only reads, or one that Python allocated for it to fill.
 template <class T> using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -62,7 +101,7 @@ inline beamwood::Workers python_workers(unsigned threads, std::function<bool()> 
             const auto now = Clock::now();
             if (now - last < std::chrono::milliseconds(50)) return false;
             last = now;
-            const nb::gil_scoped_acquire gil;
+            const Locked gil;
             return PyErr_CheckSignals() != 0 || (also && !also());
           }};
 }
@@ -81,6 +120,7 @@ void bind_long_work(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_strings(nb::module_& m);
 void bind_clustering(nb::module_& m);
+void bind_word_vectors(nb::module_& m);
 void bind_readers(nb::module_& m);
 void bind_mapping(nb::module_& m);
 void bind_split(nb::module_& m);

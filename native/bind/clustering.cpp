@@ -25,7 +25,7 @@ SparseRows checked_rows(const In<std::int64_t>& offset, const In<std::int32_t>& 
 // Runs work(workers) without the GIL.
 template <class Work> void run_free(unsigned threads, Work&& work) {
   const Workers workers = python_workers(threads);
-  const nb::gil_scoped_release released;
+  const Unlocked released;
   const FloatMode mode;
   work(workers);
 }
@@ -77,7 +77,7 @@ void pifa(const In<std::int64_t>& x_offset, const In<std::int32_t>& x_feature, c
     std::span<std::int32_t> feature;
     std::span<float> value;
     {
-      const nb::gil_scoped_acquire held;
+      const Locked held;
       const auto [f, v] = nb::cast<std::pair<Out<std::int32_t>, Out<float>>>(allocate(entries));
       if (f.size() != entries || v.size() != entries)
         throw nb::value_error("pifa: allocate gave arrays of another size");

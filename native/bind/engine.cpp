@@ -135,7 +135,7 @@ nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& feature
   int fault = 0;
   Stats stats;
   {
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     const auto begin = std::chrono::steady_clock::now();
     const FloatMode mode;
     const Shelf<CallScratch>::Loan scratch(self.shelf);

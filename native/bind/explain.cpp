@@ -21,7 +21,7 @@ void bind_explain(nb::module_& m) {
       [](const PyForest& self, std::uint32_t tree, std::uint32_t layer, std::uint32_t node) {
         WeightsOfNode found;
         {
-          const nb::gil_scoped_release released;
+          const Unlocked released;
           if (!node_weights(self.forest, tree, layer, node, found)) throw Damaged{};
         }
         return nb::make_tuple(give(std::move(found.feature)), give(std::move(found.weight)));

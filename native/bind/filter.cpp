@@ -13,7 +13,7 @@ void bind_filter(nb::module_& m) {
             if (allowed.shape(0) != forest.forest.labels) throw nb::value_error("expected one truth value per label");
             Filter built;
             {
-              const nb::gil_scoped_release released;
+              const Unlocked released;
               if (!built.build(forest.forest, view(allowed))) throw Damaged{};
             }
             new (self) Filter(std::move(built));

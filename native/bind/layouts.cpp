@@ -63,7 +63,7 @@ public:
     const Workers workers = python_workers(threads);
     if (current_.word_start.empty() || words.shape(0) != current_.word_start.back() + kTailWords)
       throw nb::value_error("wrong size");
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     return with_builder([&](const auto& builder) { return builder.fill(current_, view(words), workers); });
   }
 
@@ -132,7 +132,7 @@ private:
   std::uint64_t measure(const Out<std::uint64_t>& cascade_start, unsigned threads) {
     if (cascade_start.shape(0) != shape_[0].child_start.size()) throw nb::value_error("wrong size");
     const Workers workers = python_workers(threads);
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     if (!with_builder([&](const auto& builder) { return builder.measure(current_, workers); })) return 0;
     current_.chunk_starts(bundle_, below_.get(), view(cascade_start));
     return current_.word_start.back() + kTailWords;
@@ -164,14 +164,14 @@ public:
 
   bool next(unsigned threads) {
     const Workers workers = python_workers(threads);
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     return reader_.next(workers);
   }
 
   bool measure_columns(const Out<std::uint64_t>& start, unsigned threads) {
     if (start.shape(0) != shape().nodes + std::size_t{1}) throw nb::value_error("wrong size");
     const Workers workers = python_workers(threads);
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     return beamwood::measure_columns(shape(), reader_.source(), view(start), workers);
   }
 
@@ -180,7 +180,7 @@ public:
         weight.shape(0) != feature.shape(0))
       throw nb::value_error("wrong size");
     const Workers workers = python_workers(threads);
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     return beamwood::fill_columns(shape(), reader_.source(), view(start), view(feature), view(weight), workers);
   }
 
@@ -188,7 +188,7 @@ public:
     const std::size_t starts = shape().child_start.size();
     if (row_start.shape(0) != starts || word_start.shape(0) != starts) throw nb::value_error("wrong size");
     const Workers workers = python_workers(threads);
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     rows_ = {};
     const CascadeSource source = reader_.source();
     if (!LayerBuilder(shape(), source).measure(rows_, workers)) return false;
@@ -203,7 +203,7 @@ public:
         words.shape(0) != rows_.word_start.back() + kTailWords)
       throw nb::value_error("wrong size");
     const Workers workers = python_workers(threads);
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     const CascadeSource source = reader_.source();
     if (!LayerBuilder(shape(), source).fill(rows_, view(words), workers)) return false;
     std::copy(rows_.feature.begin(), rows_.feature.end(), feature.data());
@@ -267,7 +267,7 @@ void bind_layouts(nb::module_& m) {
       "fill_index",
       [](const U64& start, const U32& feature, const Out<std::uint32_t>& index, unsigned threads) {
         const Workers workers = python_workers(threads);
-        const nb::gil_scoped_release released;
+        const Unlocked released;
         parallel_for(workers, start.shape(0) - 1, [&](std::size_t i, unsigned) {
           const std::uint64_t row = start.data()[i], rows = start.data()[i + 1] - row;
           const std::uint64_t begin = index_begin(row, i), end = index_begin(row + rows, i + 1);

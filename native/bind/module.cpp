@@ -33,6 +33,7 @@ NB_MODULE(_core, m) {
   bind_serving(m);
   bind_long_work(m);
   bind_clustering(m);
+  bind_word_vectors(m);
   bind_readers(m);
   bind_split(m);
 }

@@ -34,7 +34,7 @@ template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> give(Grown<T>& grown) 
 
 bool feed(RowParser& parser, const nb::bytes& block) {
   const std::string_view bytes(block.c_str(), block.size());
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return parser.feed(bytes);
 }
 
@@ -92,7 +92,7 @@ nb::bytes print_answers(const Labels& labels, const Scores& scores, std::uint64_
   std::vector<std::string> pieces;
   std::size_t size = 0;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     pieces = answer_lines(all, between.empty() ? '\0' : between[0], workers);
     for (const std::string& piece : pieces) size += piece.size();
   }
@@ -106,7 +106,7 @@ nb::bytes print_answers(const Labels& labels, const Scores& scores, std::uint64_
 
 // Fills an array from the numbers of a CBOR array; where they end, or -1 when they are not all there.
 template <class T> std::int64_t cbor_numbers(const In<std::uint8_t>& bytes, std::uint64_t at, const Out<T>& out) {
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   if (at > bytes.shape(0)) return -1;
   const std::uint64_t end = cbor::numbers(view(bytes), at, view(out));
   return end == cbor::kBad ? -1 : static_cast<std::int64_t>(end);

@@ -35,7 +35,7 @@ nb::tuple search(PyForest& self, const Vectorizer& vectorizer, std::string_view 
   const Shelf<CallScratch>::Loan scratch(self.shelf);
   Found found;
   {
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     found = find(self, vectorizer, text, {asked_of(engine, k, beam), filter}, *scratch);
   }
   const nb::list hits =
@@ -52,7 +52,7 @@ nb::tuple search_json(PyForest& self, const Vectorizer& vectorizer, std::string_
   Found found;
   std::string out;
   {
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     found = find(self, vectorizer, text, {asked_of(engine, k, beam), filter}, *scratch);
     put_hits(scratch->labels.data(), scratch->scores.data(), listed_by(*scratch), found.count, captions, least,
              scratch->ids.size(), out);

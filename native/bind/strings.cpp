@@ -14,7 +14,7 @@ constexpr std::size_t kPiece = 8 << 20;
 std::uint64_t checksum(const In<std::uint8_t>& bytes) {
   const std::span<const std::uint8_t> all = view(bytes);
   const Workers workers = python_workers(1);
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   if (all.size() <= kPiece) return xxh3_64(all.data(), all.size());
   Xxh3 hash;
   for (std::size_t at = 0; at < all.size(); at += kPiece) {
@@ -42,7 +42,7 @@ nb::tuple pack_strings(const nb::tuple& strings) {
   }
   std::vector<std::uint8_t> blob(offsets.back());
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     auto to = blob.begin();
     for (const std::string_view text : views) to = std::copy(text.begin(), text.end(), to);
   }
@@ -63,7 +63,7 @@ nb::tuple key_slots(const In<std::uint8_t>& blob, const In<std::uint64_t>& offse
   std::vector<std::uint32_t> slots;
   std::optional<Twins> twins;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     slots.resize(KeySlots::count(keys.size()));
     twins = fill_slots<KeySlots>(keys, slots, workers);
   }

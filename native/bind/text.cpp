@@ -64,13 +64,13 @@ TermCounter make_counter(const nb::tuple& blocks) {
 void count_texts(TermCounter& counter, const nb::list& texts, unsigned threads) {
   const Utf8Texts utf8(texts);
   const Workers workers = python_workers(threads);
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   counter.add(utf8.views(), workers);
 }
 
 nb::tuple finish_block(TermCounter& counter, std::size_t block, double fewest, double most) {
   SortedTerms sorted = [&] {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     return counter.finish(block, fewest, most);
   }();
   return nb::make_tuple(give(std::move(sorted.terms)), give(std::move(sorted.offsets)), give(std::move(sorted.texts)),
@@ -89,7 +89,7 @@ Made<std::uint64_t> make_slots(const In<std::uint8_t>& terms, const In<std::uint
   std::vector<std::uint64_t> slots(TermSlots::count(offsets.size() - 1));
   {
     const Workers workers = python_workers(1);
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     fill_slots<TermSlots>({view(terms), view(offsets)}, slots, workers);
   }
   return give(std::move(slots));
@@ -157,7 +157,7 @@ nb::tuple transform(const Vectorizer& vectorizer, const nb::list& texts, unsigne
   const Utf8Texts utf8(texts);
   const Workers workers = python_workers(threads);
   Rows rows = [&] {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     return transform_all(vectorizer, utf8.views(), guess, workers);
   }();
   if (!rows.whole)

@@ -113,7 +113,7 @@ LayerWeights train(const SparseLines& x, const SparseLines& reaching, const Spar
     Py_XDECREF(answer);
     return answer != nullptr;
   });
-  const nb::gil_scoped_release released;
+  const Unlocked released;
   const FloatMode mode;
   return {train_layer(problem, settings, workers, progress)};
 }

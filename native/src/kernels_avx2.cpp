@@ -1,5 +1,7 @@
 // Kernels for AVX2: eight siblings a vector, weights spread from a packed row by a table of permutations.
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <immintrin.h>
 
 #include "beamwood/engine/order.hpp"
@@ -79,10 +81,29 @@ inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::ui
   }
 }
 
+// Runs of dense rows: see runs.inc.
+using Lanes = __m256;
+using Keep = __m256i;
+inline Keep keep_lanes(std::uint32_t count) noexcept {
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(std::min(count, 8u))), lane);
+}
+template <WeightKind kind> inline Lanes lanes_of(const std::uint8_t* packed, Keep keep, Lanes scale) noexcept {
+  if constexpr (kind == WeightKind::f32) return _mm256_maskload_ps(reinterpret_cast<const float*>(packed), keep);
+  __m256 weights;
+  if constexpr (kind == WeightKind::u8) {
+    const __m128i codes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(packed));
+    weights = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), scale);
+  } else {
+    weights = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(packed)));
+  }
+  return _mm256_and_ps(weights, _mm256_castsi256_ps(keep));
+}
+
 #include "kernels.inc"
 
 } // namespace
 
-const Kernels kAvx2Kernels = {"avx2", accumulate, activate_all, reaching, rank, pick};
+const Kernels kAvx2Kernels = {"avx2", accumulate, add_run, add_run_of_four, activate_all, reaching, rank, pick};
 
 } // namespace beamwood

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <immintrin.h>
 
 #include "beamwood/engine/order.hpp"
@@ -91,10 +92,27 @@ inline Bits128 set_bits(const std::uint32_t* set, std::uint64_t count, bool bitm
           (static_cast<std::uint64_t>(_mm_extract_epi64(raw, 1)) & keep) | (upper & ~keep)};
 }
 
+// Runs of dense rows: see runs.inc.
+using Lanes = __m512;
+using Keep = __mmask16;
+inline Keep keep_lanes(std::uint32_t count) noexcept {
+  return static_cast<Keep>(count >= 16 ? 0xffffu : (1u << count) - 1);
+}
+template <WeightKind kind> inline Lanes lanes_of(const std::uint8_t* packed, Keep keep, Lanes scale) noexcept {
+  if constexpr (kind == WeightKind::u8)
+    return _mm512_mul_ps(
+        _mm512_maskz_cvtepi32_ps(
+            0xffff, _mm512_maskz_cvtepi8_epi32(keep, _mm_loadu_si128(reinterpret_cast<const __m128i*>(packed)))),
+        scale);
+  if constexpr (kind == WeightKind::f16)
+    return _mm512_maskz_cvtph_ps(keep, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(packed)));
+  return _mm512_maskz_loadu_ps(keep, packed);
+}
+
 #include "kernels.inc"
 
 } // namespace
 
-const Kernels kAvx512Kernels = {"avx512", accumulate, activate_all, reaching, rank, pick};
+const Kernels kAvx512Kernels = {"avx512", accumulate, add_run, add_run_of_four, activate_all, reaching, rank, pick};
 
 } // namespace beamwood

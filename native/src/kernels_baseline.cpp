@@ -1,4 +1,7 @@
 // Kernels for the baseline: plain C++ that any machine of the architecture runs.
+#include <algorithm>
+#include <cstring>
+
 #include "beamwood/engine/order.hpp"
 #include "beamwood/engine/score.hpp"
 
@@ -29,10 +32,27 @@ inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::ui
   for (; mask != 0; mask &= mask - 1) z[std::countr_zero(mask)] += value * decode({kind, scale}, weights, nth++);
 }
 
+// Runs of dense rows: see runs.inc.
+using Lanes = float __attribute__((vector_size(16)));
+using Keep = std::uint32_t; // how many
+inline Keep keep_lanes(std::uint32_t count) noexcept { return std::min(count, 4u); }
+template <WeightKind kind> inline Lanes lanes_of(const std::uint8_t* packed, Keep keep, Lanes scale) noexcept {
+  Lanes weights{};
+  if constexpr (kind == WeightKind::f32) {
+    if (keep == 4) {
+      std::memcpy(&weights, packed, sizeof weights);
+      return weights;
+    }
+  }
+  for (std::uint32_t i = 0; i < keep; ++i)
+    weights[i] = decode({kind, scale[0]}, reinterpret_cast<const std::uint32_t*>(packed), i);
+  return weights;
+}
+
 #include "kernels.inc"
 
 } // namespace
 
-const Kernels kScalarKernels = {"scalar", accumulate, activate_all, reaching, rank, pick};
+const Kernels kScalarKernels = {"scalar", accumulate, add_run, add_run_of_four, activate_all, reaching, rank, pick};
 
 } // namespace beamwood

@@ -27,9 +27,8 @@ constexpr std::array<std::array<std::uint8_t, 16>, 16> spread_table() {
 }
 alignas(64) constexpr auto kSpread = spread_table();
 
-// Four weights from `packed` on, each in the lane of its bit, zeros between them.
-template <WeightKind kind>
-inline float32x4_t spread_weights(const std::uint8_t* packed, std::uint32_t bits, float32x4_t scale) noexcept {
+// Four weights from `packed` on.
+template <WeightKind kind> inline float32x4_t four_weights(const std::uint8_t* packed, float32x4_t scale) noexcept {
   float32x4_t weights;
   if constexpr (kind == WeightKind::u8) {
     std::uint32_t four;
@@ -43,7 +42,14 @@ inline float32x4_t spread_weights(const std::uint8_t* packed, std::uint32_t bits
   } else {
     std::memcpy(&weights, packed, sizeof weights);
   }
-  return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(weights), vld1q_u8(kSpread[bits & 15].data())));
+  return weights;
+}
+
+// The same, each in the lane of its bit, zeros between them.
+template <WeightKind kind>
+inline float32x4_t spread_weights(const std::uint8_t* packed, std::uint32_t bits, float32x4_t scale) noexcept {
+  const uint8x16_t weights = vreinterpretq_u8_f32(four_weights<kind>(packed, scale));
+  return vreinterpretq_f32_u8(vqtbl1q_u8(weights, vld1q_u8(kSpread[bits & 15].data())));
 }
 
 template <WeightKind kind, int eights, int head>
@@ -86,10 +92,21 @@ inline void add_masked(std::uint32_t mask, const std::uint32_t* weights, std::ui
   }
 }
 
+// Runs of dense rows: see runs.inc.
+using Lanes = float32x4_t;
+using Keep = uint32x4_t;
+inline Keep keep_lanes(std::uint32_t count) noexcept {
+  constexpr std::uint32_t kLane[4] = {0, 1, 2, 3};
+  return vcltq_u32(vld1q_u32(kLane), vdupq_n_u32(count));
+}
+template <WeightKind kind> inline Lanes lanes_of(const std::uint8_t* packed, Keep keep, Lanes scale) noexcept {
+  return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(four_weights<kind>(packed, scale)), keep));
+}
+
 #include "kernels.inc"
 
 } // namespace
 
-const Kernels kNeonKernels = {"neon", accumulate, activate_all, reaching, rank, pick};
+const Kernels kNeonKernels = {"neon", accumulate, add_run, add_run_of_four, activate_all, reaching, rank, pick};
 
 } // namespace beamwood

@@ -204,10 +204,11 @@ struct Rows {
   std::vector<float> values;
   QueryBatch batch;
 
-  Rows(Random& random, std::uint32_t count, std::uint32_t dimension, double density) {
+  // Features from `dense` on are in nearly every query.
+  Rows(Random& random, std::uint32_t count, std::uint32_t dimension, double density, std::uint32_t dense = ~0u) {
     for (std::uint32_t q = 0; q < count; ++q) {
       for (std::uint32_t f = 0; f < dimension; ++f)
-        if (random.chance(density)) {
+        if (random.chance(f >= dense ? 0.998 : density)) {
           features.push_back(static_cast<std::int32_t>(f));
           values.push_back(random.number());
         }

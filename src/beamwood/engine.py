@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from beamwood import _core
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.inputs.arguments import cores
-from beamwood.inputs.matrices import as_csr
+from beamwood.inputs.matrices import as_csr, one_row
 from beamwood.lexical.postings import native_postings
 from beamwood.storage.build import chunks_of, columns_of, hash_index, layer_name, layers_of, nodes_of
 from beamwood.storage.draft import CUT
@@ -143,9 +143,10 @@ class Searcher:
             quick = fits and X.data.dtype == _FLOAT32 and type(X) in _CSR
         except (AttributeError, TypeError, IndexError):
             quick = False
+        given = X
         if not quick:
-            X = as_csr(X, self.columns, "X")
-            rows = X.shape[0]
+            X = one_row(X, self.features) or as_csr(X, self.columns, "X")
+            rows = len(X.indptr) - 1
         labels, scores = allocate(rows, k)
         try:
             result = self._search(
@@ -171,7 +172,7 @@ class Searcher:
         if result == _DAMAGED:
             raise self._damaged("an offset in its weights leads outside")
         # Raises with the place and the reason, unless rows were only unsorted or arrays only odd.
-        canonical = as_csr(X, self.columns, "X")
+        canonical = as_csr(given, self.columns, "X")
         return self.topk(canonical, k, beam, threads, exact, with_stats, sort_blocks, filter, True, found)
 
     def score(self, X: Any, labels: Any, leaves: Any, threads: int, apart: bool = False) -> tuple[Any, Any, Any]:

@@ -19,7 +19,7 @@ from beamwood.engine import Searcher
 from beamwood.errors import FormatError
 from beamwood.inputs.arguments import whole_below
 from beamwood.lexical.explained import HeadShares, best_sum, head_shares
-from beamwood.show.answers import explanation_html
+from beamwood.show.answers import explanation_html, summed_shares
 from beamwood.storage.build import layer_name
 from beamwood.storage.parts import ModelParts
 
@@ -53,8 +53,8 @@ class Telling:
 class Step:
     """One layer of a path: z = shares in order from +0, then bias; activation = activation(z); score = the path's."""
 
-    layer: int
-    node: int  # as numbered in model.layers(tree)[layer]
+    layer: int | None  # None: of no tree, but a label's own sum, of an index or of words beside trees
+    node: int  # as numbered in model.layers(tree)[layer]; of a label's own sum the label
     shares: tuple[Share, ...]  # in the order in which they are added: rising feature
     bias: float
     z: float
@@ -112,17 +112,21 @@ class Explanation:
 
 
 def describe(step: Step, activation: str) -> list[str]:
-    """One layer in two or three lines."""
-    largest = sorted(step.shares, key=lambda share: -abs(share.product))
-    added = [f"{share.word} {share.product:+.4g}" for share in largest[:_SHOWN]]
+    """One layer, or a label's own sum, in two or three lines."""
+    largest = summed_shares(step)
+    added = [f"{word} {product:+.4g}" for word, product, _ in largest[:_SHOWN]]
     if len(largest) > _SHOWN:
-        added.append(f"{len(largest) - _SHOWN} more {sum(share.product for share in largest[_SHOWN:]):+.4g}")
+        added.append(f"{len(largest) - _SHOWN} more {sum(product for _, product, _ in largest[_SHOWN:]):+.4g}")
     if step.bias:
         added.append(f"bias {step.bias:+.4g}")
-    lines = [
-        f"  layer {step.layer}, node {step.node}: {', '.join(added) or 'nothing in common'}",
-        f"    z {step.z:.6g}, {activation} {step.activation:.6g}, score {step.score:.6g}",
-    ]
+    shares = ", ".join(added)
+    if step.layer is None:
+        lines = [f"  in common: {shares}" if shares else "  nothing in common", f"    sum {step.z:.6g}"]
+    else:
+        lines = [
+            f"  layer {step.layer}, node {step.node}: {shares or 'nothing in common'}",
+            f"    z {step.z:.6g}, {activation} {step.activation:.6g}, score {step.score:.6g}",
+        ]
     if step.words:
         lines.append(f"    about: {', '.join(telling.word for telling in step.words[:_SHOWN])}")
     return lines
@@ -193,7 +197,7 @@ class Explainer:
         return Explanation(*named, combined.score, *how, tuple(paths), number, step, combined)
 
     def index_path(self, label: int, features: Array, values: Array, words: int) -> TreePath:
-        """The sum of a label of an index, as a path of one layer whose node is the label."""
+        """The sum of a label of an index, as a path of one step."""
         assert self._postings is not None
         feature, weight = self._postings.row(label)
         bias = self._sections.get("index/bias")
@@ -201,7 +205,7 @@ class Explainer:
             features, values, feature, weight, np.float32(0) if bias is None else bias[label], self._word
         )
         numbers = (0.0 if bias is None else float(bias[label]), z, z, 0.0, z)
-        step = Step(0, label, shares, *numbers, self.telling(feature, weight, words))
+        step = Step(None, label, shares, *numbers, self.telling(feature, weight, words))
         return TreePath(0, (step,), z)
 
     def words(self, tree: int, layer: int, node: int, count: int) -> tuple[Telling, ...]:
@@ -243,6 +247,9 @@ class Explainer:
 
     def telling(self, feature: Array, weight: Array, count: int) -> tuple[Telling, ...]:
         """The largest weights, at equal weights the first features."""
+        words = self._parts.shape.words  # a number of an encoder tells people nothing
+        if words is not None:
+            feature, weight = feature[feature < words], weight[feature < words]
         best = np.lexsort((feature, -weight))[:count]
         return tuple(
             Telling(j, self._word(j), w)

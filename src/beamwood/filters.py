@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from beamwood import _core
 from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.inputs.arguments import plain_column
 from beamwood.inputs.matrices import is_sparse
 from beamwood.storage import store
 
@@ -177,7 +178,7 @@ def as_array(given: Any, name: str) -> npt.NDArray[Any]:
     if isinstance(given, np.ndarray):
         array = given
     else:
-        values = list(given)
+        values = plain_column(given)
         kinds = set(map(type, values))
         if str in kinds or (bool in kinds and len(kinds) > 1):
             return as_keys(values, name, expected)
@@ -185,9 +186,9 @@ def as_array(given: Any, name: str) -> npt.NDArray[Any]:
             array = np.array(values) if values else np.zeros(0, np.int64)
         except ValueError:
             raise SettingsError(f"{name} has lists of different lengths; {expected}") from None
-    if array.ndim != 1 or array.dtype.kind not in "biuUO":
+    if array.ndim != 1 or array.dtype.kind not in "biuUTO":
         raise SettingsError(f"{name} is an array of shape {array.shape} and dtype {array.dtype}; {expected}")
-    return as_keys(array.tolist(), name, expected) if array.dtype.kind in "UO" else array
+    return as_keys(array.tolist(), name, expected) if array.dtype.kind in "UTO" else array
 
 
 def _endless(given: Any) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from beamwood import _core
 from beamwood.show.answers import hits_html, many_html
 from beamwood.show.frames import frame_of, hit_columns
 
@@ -81,3 +82,18 @@ def hits_above(found: list[Any], min_score: float | None, known_terms: int, nano
     if min_score is not None:
         hits[:] = [hit for hit in hits if hit.score >= min_score]
     return hits
+
+
+def many_hits(
+    labels: Any, scores: Any, found: Any, known: list[int], captions: Any, min_score: float | None
+) -> Iterator[Hits]:
+    """The hits of each row of an answer, of what topk gave; rows of which nothing is known have none."""
+    for i, count in enumerate(known):
+        rows = _core.hits(labels[i], scores[i], captions, None if found is None else found[i]) if count else []
+        yield hits_above(rows, min_score, count)
+
+
+def json_of_rows(answer: tuple[Any, Any, Any], known: Any, captions: Any, least: float) -> bytes:
+    """The hits of each row of an answer (labels, scores, members) as JSON objects, with commas between them."""
+    labels, scores, found = answer
+    return bytes(_core.rows_json(labels, scores, known, captions, least, found))

@@ -342,7 +342,14 @@ class Model(Changing):
         return f"<beamwood.Model: {size}, {trees}, {shape.activation.name}>"
 
 
-def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False, *, tokenizer: Any = None) -> Model:
+def load(
+    path: str | os.PathLike[str],
+    memory: str = "map",
+    verify: bool = False,
+    *,
+    tokenizer: Any = None,
+    encoder: Any = None,
+) -> Model:
     """A model from its file, ready at once: the file is mapped and read where queries lead.
 
     path: a file, or an address, which is fetched into a cache first: hf://org/name (needs the extra `hub`) or
@@ -350,6 +357,7 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
     memory: "map" shares the file's pages with other processes; "read" copies it; "huge" copies it into huge pages.
     verify: read everything once and compare checksums.
     tokenizer: the function that finds words, of a model that was trained with one of your own.
+    encoder: the one that makes vectors of texts, a function or a name, where the model cannot open it by itself.
 
     >>> import beamwood as bw
     >>> bw.index_text(["wool socks", "boots"], keys=["socks", "boots"]).save("shop.bw")
@@ -357,7 +365,8 @@ def load(path: str | os.PathLike[str], memory: str = "map", verify: bool = False
     'socks'
     """
     parts = load_parts(local_path(path), memory, verify)
-    return Model(parts if tokenizer is None else parts.with_tokenizer(tokenizer))
+    parts = parts if tokenizer is None else parts.with_tokenizer(tokenizer)
+    return Model(parts if encoder is None else parts.with_encoder(encoder))
 
 
 def _unpickled(carried: Any, state: dict[str, Any]) -> Model:

@@ -88,6 +88,7 @@ def layer_shapes(model: Model) -> list[list[LayerShape]]:
 def plot_tree(model: Model) -> Drawing:
     """Nodes, children per parent (mean, with a line from the fewest to the most) and non-zero weights of each layer."""
     trees = layer_shapes(model)
+    deepest = max(map(len, trees))
     figure, axes = _panels(3)
     for number, layers in enumerate(trees):
         places, width = _places(len(layers), number, len(trees))
@@ -102,11 +103,12 @@ def plot_tree(model: Model) -> Drawing:
     axes[1].set_ylim(bottom=0)
     axes[1].yaxis.set_major_locator(MaxNLocator(integer=True))
     for panel, title in zip(
-        axes, ("nodes", "children of a parent: mean, fewest to most", "non-zero weights"), strict=True
+        axes, ("nodes", "children of a parent:\nmean, fewest to most", "non-zero weights"), strict=True
     ):
         panel.set_ylabel(title)
         panel.set_xlabel("layer, 1 is the top")
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.set_xticks(range(1, deepest + 1))
+        panel.set_xlim(0.4, deepest + 0.6)
     if len(trees) > 1:
         figure.legend(loc="outside lower center", ncols=min(len(trees), 6), frameon=False)
     nonzeros = sum(layer.nonzeros for layers in trees for layer in layers)
@@ -235,7 +237,7 @@ def plot_reliability(model: Model, X: Any, Y: Any, *, k: int = 5, parts: int = 1
         pieces = np.array_split(np.argsort(said, kind="stable"), positive(parts, "parts"))
         points = [(said[piece].mean(), hit[piece].mean()) for piece in pieces if len(piece)]
         panel.plot(*zip(*points, strict=True), "o-", color=COLOURS[number], label=f"{name}: {error:.1f} points off")
-    panel.set_xlabel("said")
+    panel.set_xlabel("what the model says")
     panel.set_ylabel("share that is right")
     panel.legend(frameon=False)
     _title(figure, f"the first {k} labels of {len(labels):,} rows")
@@ -245,7 +247,8 @@ def plot_reliability(model: Model, X: Any, Y: Any, *, k: int = 5, parts: int = 1
 def plot_tuning(tuned: Tuned) -> Figure:
     """What a search found (`bw.tune`): quality on held-out rows against the time of a query, the frontier joined.
 
-    A point per trial of the last step; its size is that of the model.
+    A point per trial of the last step; its size is that of the model. Named are those of the frontier, and the one
+    chosen.
     """
     if not hasattr(tuned, "frontier"):
         raise SettingsError(f"tuned is a {type(tuned).__name__}; expected what bw.tune gave.")
@@ -258,10 +261,12 @@ def plot_tuning(tuned: Tuned) -> Figure:
     for trial in trials:
         colour = COLOURS[1] if trial.name == tuned.changed else COLOURS[0]
         panel.scatter([trial.microseconds], [trial.gain], s=20 + 180 * trial.bytes / largest, color=colour, alpha=0.6)
-        panel.annotate(trial.name, (trial.microseconds, trial.gain), fontsize=8)
+        if trial in best or trial.name == tuned.changed:  # names of all would lie upon each other
+            at = (trial.microseconds, trial.gain)
+            panel.annotate(trial.name, at, (4, 5 if trial in best else -11), textcoords="offset points", fontsize=8)
     panel.set_xlabel("microseconds per query")
     panel.set_ylabel("points gained on held-out rows")
-    _title(figure, f"{len(trials)} trials on {trials[0].rows if trials else 0:,} rows; large points are large models")
+    _title(figure, f"{len(trials)} trials on {trials[0].rows if trials else 0:,} rows; larger points are larger models")
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from beamwood.blocks.blocks import FeatureBlocks
 from beamwood.engine import Engine, Forests, Found, Labels, Scores, Searcher, Stats, only, padded
 from beamwood.errors import SettingsError
 from beamwood.filters import Filter, make_filter
-from beamwood.hits import Answers, Hits, JsonAnswer, hits_above
+from beamwood.hits import Answers, Hits, JsonAnswer, hits_above, json_of_rows, many_hits
 from beamwood.inputs.arguments import MOST, as_texts, checked_text, positive
 from beamwood.inputs.matrices import RowsLike, as_csr
 from beamwood.inputs.text import FittedText
@@ -38,6 +39,7 @@ class Ranker:
         self._forests = Forests(parts) if forests is None else forests
         self._strings = LabelStrings(parts)
         self._text = parts.text()
+        self._finds_texts = self._finds_texts and (self._text is None or self._text.meaning is None)
         self._searcher = self._forests.searcher(self._engine)
         self._thresholds = Thresholds.read(parts.shape.cut, parts.sections, parts.shape.labels)
         curves = self._thresholds.curves
@@ -82,6 +84,11 @@ class Ranker:
     def names(self) -> list[str]:
         """What people read for every label, in order; built anew at each call."""
         return [self._strings.name(label) for label in range(self.n_labels)]
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether labels are called by keys; else by their numbers."""
+        return self._strings.has_keys
 
     @property
     def beam(self) -> int:
@@ -314,8 +321,12 @@ class Ranker:
         """The hits of search as JSON, in bytes: what a server sends on, without a Python object for each hit."""
         fitted = self._fitted_text()
         k, beam = min(positive(k, "k"), self._parts.shape.labels), self._beam(beam)
-        native = None if filter is None else self._native_filter(filter)
         least = -np.inf if min_score is None else min_score
+        if not self._finds_texts:
+            begun, X = time.perf_counter_ns(), fitted.transform([checked_text(text)], threads=1)
+            row = json_of_rows(self.found(X, k, beam, filter=filter), fitted.known(X), self._captions, least)
+            return JsonAnswer(row[1:-1], time.perf_counter_ns() - begun)
+        native = None if filter is None else self._native_filter(filter)
         _, fields, nanoseconds = self._searcher.search_json(
             fitted.given(checked_text(text)), fitted.vectorizer, self._captions, k, beam, native, least
         )
@@ -323,6 +334,8 @@ class Ranker:
 
     def native_parts(self) -> tuple[Any, ...]:
         """What native code needs to search texts by itself: the server's quick way, without Python in between."""
+        if not self._finds_texts:  # no native code can search by itself what lies elsewhere or is encoded in Python
+            return None, self._fitted_text().vectorizer, self._captions, None
         return self._searcher.native_parts(self._fitted_text().vectorizer, self._captions)
 
     def search_many(
@@ -342,19 +355,8 @@ class Ranker:
         X = fitted.transform(texts, threads=positive(threads, "threads"))
         k = min(positive(k, "k"), self._parts.shape.labels)
         labels, scores, found = self.found(X, k, beam, threads, exact=exact, filter=filter, threshold=threshold)
-        known = np.diff(X.indptr).tolist()
-        empty: list[Any] = []
-        answers = (
-            hits_above(
-                _core.hits(labels[i], scores[i], self._captions, None if found is None else found[i])
-                if known[i]
-                else empty,
-                min_score,
-                known[i],
-            )
-            for i in range(len(known))
-        )
-        return Answers(answers, texts)
+        known = fitted.known(X).tolist()
+        return Answers(many_hits(labels, scores, found, known, self._captions, min_score), texts)
 
     def probability(self, scores: Any) -> Scores:
         """How probable it is that labels with these scores apply: for arrays that topk gave, one row per query.

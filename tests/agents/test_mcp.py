@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import scipy.sparse as sp
 
@@ -65,6 +66,20 @@ def test_tools_answer_as_the_model_does(session: Session, shop: bw.Model) -> Non
     why = call(session, "explain", text="wool hat", label="hats")["structuredContent"]
     assert why["score"] == shop.explain("wool hat", "hats").score
     assert call(session, "info")["structuredContent"]["labels"] == 4
+
+
+def test_the_numbers_of_an_encoder_are_one_word_to_an_agent() -> None:
+    letters = "abcdehlorstw"
+    features = bw.TextFeatures(encoder=lambda texts: np.array([[text.count(c) for c in letters] for text in texts]))
+    how: dict[str, Any] = {"block_weights": {"words": 1, "meaning": 1}, "lexical": True, "prune": 0}
+    model = bw.train_text(TEXTS, LABELS, features, progress=False, **how)
+    told = call(Session(tools_of(model, "shop.bw"), ""), "explain", text="wool hat", label="hats")["structuredContent"]
+    shares = [share for tree in told["trees"] for step in tree["steps"] for share in step["shares"]]
+    assert [share["word"] for share in shares].count("(meaning)") == len(told["trees"])
+    exact = model.explain("wool hat", "hats").trees[0].steps[0].shares
+    summed = next(share["product"] for share in shares if share["word"] == "(meaning)")
+    assert summed == sum(share.product for share in exact if share.word == "(meaning)")
+    assert {share["word"] for share in told["words"]["shares"]} == {"wool", "hat"}
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,8 @@ def training_room(folder: Path) -> Room:
             (anything(), lambda v: bw.TextFeatures(blocks=v)),
             (anything(), lambda v: bw.TextFeatures(stop_words=v)),
             (anything(), lambda v: bw.TextFeatures(tokenizer=v)),
+            (anything(), lambda v: bw.TextFeatures(encoder=v)),
+            (matrices(FEATURES), lambda v: bw.TextFeatures(encoder=lambda _: v).fit(TEXTS)),
             (damaged.texts(), lambda v: bw.TextFeatures().fit(v)),
             (anything(), bw.TextFeatures.from_sklearn),
         ],
@@ -233,6 +235,7 @@ def models_room(folder: Path) -> Room:
     return {
         "Model.from_layers": [
             (damaged.sparse(LABELS), layered),
+            (odd(matrices(LABELS)), layered),
             (anything(), layered),
             (anything(), lambda v: layered(parent=v)),
             (anything(), lambda v: layered(label=v)),
@@ -244,6 +247,7 @@ def models_room(folder: Path) -> Room:
             (anything(), lambda v: numbers().with_names(v)),
             (anything(), lambda v: numbers().with_names(keys=v)),
         ],
+        "Model.with_encoder": [(anything(), lambda v: words().with_encoder(v))],
         "Model.with_tokenizer": [(anything(), lambda v: words().with_tokenizer(v))],
         "Model.with_text": [(anything(), lambda v: numbers().with_text(v))],
         "Model.calibrate": [

@@ -181,11 +181,14 @@ def bad_weights(change: Callable[[Any], Any]) -> list[bw.Layer]:
 ONES = np.ones(40)
 LAYERS: dict[str, tuple[Callable[[], Any], str]] = {
     "no layers": (lambda: [], r"list of layers is empty; expected at least one"),
-    "dense weights": (
-        lambda: bad_weights(lambda w: w.toarray()),
-        r"layer 1 are a ndarray; expected a scipy",
+    "lists as weights": (
+        lambda: bad_weights(lambda w: w.toarray().tolist()),
+        r"layer 1 are a list; expected a scipy sparse matrix or a numpy array",
     ),
-    "dense weights on top": (lambda: [bw.Layer(np.ones((3, 2)), np.zeros(2, int))], r"expected a scipy sparse matrix"),
+    "dense weights of one dimension": (
+        lambda: [bw.Layer(np.ones(3), np.zeros(1, int))],
+        r"expected .* a numpy array with two dimensions",
+    ),
     "one-dimensional weights": (
         lambda: [bw.Layer(sp.coo_array([1.0]), np.zeros(1, int))],
         r"expected a scipy sparse matrix",

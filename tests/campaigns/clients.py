@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import multiprocessing
+import os
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from support.serving import Running
@@ -67,3 +72,45 @@ def demo(path: Path) -> tuple[bw.Model, list[str]]:
     features = bw.TextFeatures(min_df=2, sublinear_tf=True)
     bw.train_text(data.train_texts, data.train_labels, text=features, preset="fast", progress=False).save(path)
     return bw.load(path), data.test_texts[:2000]
+
+
+class Pauses:
+    """How long this machine let a program wait that asks for next to nothing and goes before all others.
+
+    One such program on each processor, with real-time turns where that is allowed, sleeps for half a millisecond again
+    and again. What it sees is no fault of a server: the system, or the machine below a virtual one.
+    """
+
+    def __enter__(self) -> Pauses:
+        self._stop, self._told = multiprocessing.Event(), multiprocessing.Queue()  # type: ignore[var-annotated]
+        processors = sorted(os.sched_getaffinity(0))
+        self._watchers = [
+            multiprocessing.Process(target=_watch, args=(number, self._stop, self._told)) for number in processors
+        ]
+        for watcher in self._watchers:
+            watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._late = [late for _ in self._watchers for late in self._told.get(timeout=30)]
+        for watcher in self._watchers:
+            watcher.join()
+
+    def longest(self, since: float, until: float) -> float:
+        """Seconds, between two moments of time.perf_counter. After the end."""
+        return max((late for moment, late in self._late if since <= moment <= until), default=0.0)
+
+
+def _watch(processor: int, stop: Any, told: Any) -> None:
+    os.sched_setaffinity(0, {processor})
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(2))
+    late, wish = [], 5e-4
+    while not stop.is_set():
+        begun = time.perf_counter()
+        time.sleep(wish)
+        waited = time.perf_counter() - begun - wish
+        if waited > 1e-3:
+            late.append((begun, waited))
+    told.put(late)

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -34,8 +35,22 @@ def two_versions(folder: Path) -> tuple[Path, list[bw.Model], dict[str, dict[str
     return path, models, expected
 
 
+def put_in_place(path: Path, model: bw.Model, state: str) -> None:
+    """A new file in the place of one that is served: a good one, or one that no server may take."""
+    if state == "missing":
+        path.unlink()
+        return
+    draft = path.with_name("draft.bw")
+    model.save(draft)
+    data = bytearray(draft.read_bytes())
+    if state == "damaged":
+        data[-100] ^= 1  # in the last array: only its checksum tells
+    draft.write_bytes(data[: len(data) // 2] if state == "half-copied" else data)
+    draft.replace(path)
+
+
 def swap(folder: Path, swaps: int) -> bool:
-    """New files again and again while clients ask; every answer is one version's."""
+    """New files again and again while clients ask, three of four not good; every answer is one version's."""
     path, models, expected = two_versions(folder)
     counts: Counter[Any] = Counter()
     stop = threading.Event()
@@ -65,15 +80,20 @@ def swap(folder: Path, swaps: int) -> bool:
         load = threading.Thread(target=lambda: asyncio.run(clients(server.port)))
         load.start()
         wait_for(lambda: counts["right"] > 100)
+        good, told = 0, Counter[tuple[str, int]]()
         for number in range(swaps):
-            models[(number + 1) % 2].save(path)
-            server.json("POST", "/v1/admin/reload", authorization=f"Bearer {TOKEN}")
+            state = ("good", "damaged", "half-copied", "missing")[number % 4]
+            good += state == "good"
+            put_in_place(path, models[good % 2 if state == "good" else (good + 1) % 2], state)
+            status = server.ask("POST", "/v1/admin/reload", authorization=f"Bearer {TOKEN}")[0]
+            told[state, status] += 1
         stop.set()
         load.join()
         text = server.ask("GET", "/metrics", authorization=f"Bearer {TOKEN}")[2].decode()
         done = next(line for line in text.splitlines() if line.startswith("beamwood_swaps_total"))
-    print(f"  {swaps} swaps, 2 workers: {dict(counts)}; {done}")
-    return set(counts) == {"right"} and done.endswith(str(2 * swaps))
+    print(f"  {swaps} new files, 2 workers: {dict(counts)}; {done}; a reload was answered: {dict(told)}")
+    kept = all(status == (200 if state == "good" else 409) for state, status in told)
+    return kept and set(counts) == {"right"} and done.endswith(f" {2 * good}")
 
 
 def term(folder: Path, times: int) -> bool:
@@ -82,7 +102,7 @@ def term(folder: Path, times: int) -> bool:
     counts: Counter[str] = Counter()
     codes: Counter[int] = Counter()
 
-    async def client(port: int) -> None:
+    async def client(port: int, asks: int) -> None:
         while True:
             wire = Wire(port)
             try:
@@ -90,7 +110,7 @@ def term(folder: Path, times: int) -> bool:
             except (OSError, asyncio.TimeoutError):
                 return  # the door is shut
             try:
-                for _ in range(20):  # then a new connection: some are always being made when the signal comes
+                for _ in range(asks):  # then a new connection
                     status, _ = await wire.ask(b'{"text": "wool socks"}')
                     counts["answered" if status == 200 else str(status)] += 1
                     if wire.streams is None:
@@ -100,7 +120,8 @@ def term(folder: Path, times: int) -> bool:
             wire.close()
 
     async def clients(port: int) -> None:
-        await asyncio.gather(*(client(port) for _ in range(16)))
+        # When the signal comes some connections are being made, and others stay until the server closes them.
+        await asyncio.gather(*(client(port, asks) for asks in (20, sys.maxsize) * 8))
 
     for number in range(times):
         with Running(folder / "shop.bw", "--log", "off", workers=2) as server:

@@ -28,6 +28,7 @@ def test_every_verb_has_help_with_an_example(verb: str) -> None:
     help = good(verb, "--help")
     assert "Example" in help
     assert "beamwood" in help
+    assert "<bool>" not in help, "flags take no value"
 
 
 def test_the_help_lists_every_verb() -> None:

@@ -180,6 +180,17 @@ def test_explain_shows_what_each_word_adds(shop: Path) -> None:
     assert "reads no texts" in fails("explain", shop / "numbers.bw", "wool")
 
 
+def test_explain_shows_how_trees_and_words_became_one_score(shop: Path) -> None:
+    model = bw.train_text(["red wool socks", "blue hat"] * 5, [["socks"], ["hats"]] * 5, lexical=True, progress=False)
+    model.save("both.bw")
+    shown = good("explain", "both.bw", "blue hat").splitlines()
+    assert any(line.startswith("the label's own words: ") for line in shown)
+    told = model.explain("blue hat", "hats")
+    assert told.head is not None
+    assert shown[-1].startswith("head: ")
+    assert shown[-1].endswith(f"score {told.score:.6g}")
+
+
 def test_search_says_when_no_word_is_known_or_nothing_scores_enough(shop: Path) -> None:
     assert "no known words in 'zeppelin'" in good("search", shop / "shop.bw", "zeppelin")
     assert "nothing found" in good("search", shop / "shop.bw", "wool", "--min-score", "2")

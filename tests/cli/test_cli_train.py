@@ -63,6 +63,23 @@ def test_train_takes_standard_input(shop: Path) -> None:
     assert bw.load("m.bw").n_labels == 5
 
 
+def test_tables_without_a_header_are_read_by_number(shop: Path) -> None:
+    table = "".join(f"{n}\t{row['text']}\t{'|'.join(row['labels'])}\n" for n, row in enumerate(ROWS))
+    Path("rows.tsv").write_text(table)
+    how = ("--text-column", 2, "--labels-column", 3, "--separator", "|")
+    good("train", "rows.tsv", "-o", "m.bw", "-q", *how)
+    good("train", shop / "rows.jsonl", "-o", "same.bw", "-q")
+    assert bw.load("m.bw").version == bw.load("same.bw").version
+    good("evaluate", "m.bw", "rows.tsv", *how)
+    good("predict", "m.bw", "rows.tsv", "--text-column", 2, "--id-column", 1, "-o", "answers.jsonl")
+    assert [json.loads(line)["id"] for line in Path("answers.jsonl").read_text().splitlines()] == [
+        str(n) for n in range(len(ROWS))
+    ]
+    said = fails("train", "rows.tsv", "-o", "n.bw", "-q", "--text-column", 2)
+    assert "column '2' is nowhere among '0', " in said
+    assert "by number, from 1 on" in said
+
+
 def test_train_names_labels_from_a_file(shop: Path) -> None:
     Path("names.tsv").write_text("socks\tSocks and stockings\nboots\tBoots\n")
     good("train", shop / "rows.jsonl", "-o", "m.bw", "-q", "--labels-file", "names.tsv")
@@ -71,6 +88,16 @@ def test_train_names_labels_from_a_file(shop: Path) -> None:
     Path("all.tsv").write_text("".join(f"k{i}\tName {i}\n" for i in range(12)))
     good("train", shop / "rows.txt", "-o", "n.bw", "-q", "--labels-file", "all.tsv")
     assert (bw.load("n.bw").key(3), bw.load("n.bw").name(3)) == ("k3", "Name 3")
+
+
+def test_a_labels_file_with_a_column_too_many_is_noted(shop: Path) -> None:
+    keys = ("socks", "wool", "shirts", "cotton", "boots")
+    Path("broader.tsv").write_text("".join(f"{key}\t{key.title()}\tclothes\n" for key in keys))
+    said = run("train", shop / "rows.jsonl", "-o", "m.bw", "-q", "--labels-file", "broader.tsv").stderr
+    assert "note: broader.tsv has more than two columns; all behind the key is taken as the name" in said
+    Path("names.tsv").write_text("".join(f"{key}\t{key.title()}\n" for key in keys) + "hats\tHats\tof felt\n")
+    said = run("train", shop / "rows.jsonl", "-o", "n.bw", "-q", "--labels-file", "names.tsv").stderr
+    assert "columns" not in said
 
 
 def test_train_takes_any_setting_and_letters(shop: Path) -> None:

@@ -24,6 +24,7 @@ OTHER = {  # a value that is not the default, as written on the command line and
     "host": ("localhost", "localhost"),
     "log": ("errors", "errors"),
     "uri_prefix": ("x:", "x:"),
+    "encoder": ("svd:8", "svd:8"),
     "reload_guard": ("0.25", 0.25),
     "reload_guard_queries": ("q.txt", "q.txt"),
 }

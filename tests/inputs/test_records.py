@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from beamwood import DataError, MissingFileError, SettingsError
-from beamwood.inputs.records import Records, iter_records, read_records
+from beamwood.inputs.records import Records, iter_records, iter_texts, read_records
 
 ROWS = [
     ("red wool socks", ["sock", "wool"]),
@@ -86,6 +86,74 @@ def test_csv_and_tsv_are_read() -> None:
     assert read_records(io.BytesIO(tsv), format="tsv") == Records(["some words"], [["x"]])
     long = b"text,labels\n" + b"word " * 2_000_000 + b",x\n"
     assert len(read_records(io.BytesIO(long), format="csv").texts[0]) == 10_000_000
+
+
+def test_semicolons_between_columns_are_seen_by_the_header() -> None:
+    read = read_records(
+        io.BytesIO(b'\xef\xbb\xbf"text";labels\r\n"red; wool";socks\r\nblue, green;hats\r\n'), format="csv"
+    )
+    assert (list(read.texts), list(read.labels)) == (["red; wool", "blue, green"], [["socks"], ["hats"]])
+    commas = read_records(io.BytesIO(b"text,labels\nred; wool,socks\n"), format="csv")
+    assert list(commas.texts) == ["red; wool"]
+    with pytest.raises(DataError, match="nowhere among 'words;labels'"):
+        read_records(io.BytesIO(b"words;labels\nred;socks\n"), format="csv")
+
+
+@pytest.mark.parametrize(("format", "mark"), [("csv", ","), ("csv", ";"), ("tsv", "\t")])
+def test_columns_are_numbers_where_a_table_has_no_header(format: str, mark: str) -> None:
+    rows = [("7", "red\nwool", "socks|wool"), ("8", "blue", "hats")]
+    table = "".join(mark.join(f'"{cell}"' for cell in row) + "\r\n" for row in rows).encode()
+    read = read_records(io.BytesIO(table), format=format, text="2", labels="3", separator="|")
+    assert (read.texts, read.labels) == (["red\nwool", "blue"], [["socks", "wool"], ["hats"]])
+    assert list(iter_texts(io.BytesIO(table), format=format, text="2", id="1")) == [("red\nwool", "7"), ("blue", "8")]
+
+
+@pytest.mark.parametrize(("text", "labels", "header"), [("1", "2", ""), ("te\nxt", "labels", '"te\nxt";labels\r\n')])
+def test_a_first_row_of_several_lines_shows_its_semicolons_too(text: str, labels: str, header: str) -> None:
+    table = f'\r\n{header}"red\nwool, or";socks\r\n\r\n"blue";hats\r\n'.encode()
+    read = read_records(io.BytesIO(table), format="csv", text=text, labels=labels)
+    assert (read.texts, read.labels) == (["red\nwool, or", "blue"], [["socks"], ["hats"]])
+    bad: list[str] = []
+    table = f'\n\n{header}"red\nb\xff";socks\n'.encode("latin-1")
+    assert list(iter_records(io.BytesIO(table), format="csv", text=text, labels=labels, on_bad=bad.append)) == []
+    assert f"line {5 if header else 3}: it has bytes that are not UTF-8" in bad[0]
+
+
+def test_a_quote_inside_a_cell_does_not_hide_commas() -> None:
+    read = read_records(io.BytesIO(b'5;"6,socks\nblue,hats\n'), format="csv", text="1", labels="2")
+    assert (read.texts, read.labels) == (['5;"6', "blue"], [["socks"], ["hats"]])
+    with pytest.raises(DataError, match="column 'text' is nowhere"):
+        read_records(io.BytesIO(b'a;"b,c\n' + b"x,y\n" * 5000), format="csv")
+
+
+def test_a_first_row_of_numbers_is_data_where_no_data_frame_wrote_it() -> None:
+    read = read_records(io.BytesIO(b"1984,7\nblue,8\n"), format="csv", text="1", labels="2")
+    assert (read.texts, read.labels) == (["1984", "blue"], [["7"], ["8"]])
+    with pytest.raises(DataError, match="column '2' is nowhere among '0', '1'"):
+        read_records(io.BytesIO(b"0,1\nred,socks\n"), format="csv", text="1", labels="2")
+    with pytest.raises(DataError, match="is nowhere among 'red', 'socks'"):
+        read_records(io.BytesIO(b"red,socks\n"), format="csv", text="1" * 5000, labels="2")
+
+
+def test_a_name_that_is_a_number_stays_a_name() -> None:
+    header = b"2,1,0\nsocks,red,7\n"  # what a data frame writes that has no names of its own
+    assert read_records(io.BytesIO(header), format="csv", text="1", labels="2") == Records(["red"], [["socks"]])
+    line = b'{"1": "red", "2": ["socks"]}'
+    assert read_records(io.BytesIO(line), format="jsonl", text="1", labels="2") == Records(["red"], [["socks"]])
+
+
+def test_columns_that_a_table_without_a_header_lacks_are_described() -> None:
+    for asked in ("0", "3", "-1", "²"):
+        with pytest.raises(DataError, match=f"column '{asked}' is nowhere among .* all by number, from 1 on"):
+            read_records(io.BytesIO(b"red,socks\n"), format="csv", text=asked, labels="2")
+    with pytest.raises(DataError, match="column '1' is nowhere among 'red', 'socks'"):
+        read_records(io.BytesIO(b"red,socks\n"), format="csv", text="1")
+    with pytest.raises(DataError, match="line 2: it has 1 cells; expected 2 like the first row"):
+        read_records(io.BytesIO(b"red,socks\nblue\n"), format="csv", text="1", labels="2")
+    bad: list[str] = []
+    rows = list(iter_records(io.BytesIO(b"r\xff,x\nblue,y\n"), format="csv", text="1", labels="2", on_bad=bad.append))
+    assert rows == [("blue", ["y"])]
+    assert "line 1: it has bytes that are not UTF-8" in bad[0]
 
 
 def test_ragged_rows_and_broken_bytes_in_csv_are_described_or_skipped() -> None:

@@ -144,6 +144,17 @@ def test_documents_are_found_by_their_words(tmp_path: Path) -> None:
     assert model.settings == {"ranking": "bm25", "k1": 1.5, "b": 0.75}
 
 
+def test_an_explanation_speaks_of_the_label_and_of_no_layer() -> None:
+    model = bw.index_text(DOCUMENTS, keys=KEYS)
+    told = model.explain("red socks", "a")
+    assert "layer" not in repr(told)
+    assert "node" not in repr(told)
+    assert "  in common: red +" in repr(told)
+    assert "  nothing in common\n    sum 0" in repr(model.explain("hat", "a"))
+    assert told.to_dict()["trees"][0]["steps"][0]["layer"] is None
+    assert told.trees[0].steps[0].score == told.score
+
+
 def test_scores_are_bm25() -> None:
     model = bw.index_text(DOCUMENTS, k1=1.2, b=0.5)
     lengths = [len(text.split()) for text in DOCUMENTS]

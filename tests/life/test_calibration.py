@@ -43,6 +43,16 @@ def test_curves_find_the_share_of_right_labels_at_each_score_and_rank() -> None:
     assert calibration_error(curves(scores)[:, 0].astype(np.float64), rng.random(20_000) < truth[:, 0]) < 2
 
 
+def test_curves_follow_first_ranks_however_few_scores_are_theirs() -> None:
+    rng = np.random.default_rng(1)
+    scores = np.sort(rng.random((20_000, 10), np.float32) * np.float32(0.1), axis=1)[:, ::-1].copy()
+    scores[:, 0] = 0.1 + 0.9 * rng.random(20_000)
+    truth = 1 / (1 + np.exp(-40 * (scores[:, 0] - 0.55)))  # so steep that knots far apart smear it
+    right = rng.random(scores.shape) < 0.01
+    right[:, 0] = rng.random(20_000) < truth
+    assert np.abs(fit_curves(scores, right)(scores)[:, 0] - truth).mean() < 0.01
+
+
 def test_probabilities_fall_with_the_rank_as_scores_do(calibrated: bw.Model, problem: tuple[Any, Any]) -> None:
     labels, scores = calibrated.topk(problem[0], k=20, beam=40)
     shown = calibrated.probability(scores)

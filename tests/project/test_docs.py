@@ -118,6 +118,20 @@ def test_code_of_the_page_runs_as_written(page: Path, tmp_path: Path, monkeypatc
             run_console(block)
 
 
+# What people type into the search box of the documentation; the first trials found nothing for most of them.
+SEARCHED = """
+    tune tuning hyperparameter migrate fasttext onnx incremental partial_fit update stemming accents chinese synonyms
+    gpu licence docker kubernetes pandas polars notebook embeddings calibration threshold pickle windows arm
+"""
+
+
+@pytest.mark.parametrize("word", [*SEARCHED.split(), "hugging face"])
+def test_what_people_search_for_is_on_a_page(word: str) -> None:
+    told = re.compile(rf"(?<![a-z]){word}", re.IGNORECASE)
+    pages = [page for page in PAGES if page.parent != ROOT and page.name != "CHANGELOG.md"]
+    assert any(told.search(page.read_text(encoding="utf-8")) for page in pages)
+
+
 def test_blocks_are_found_run_and_left_out(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(

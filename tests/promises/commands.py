@@ -95,7 +95,7 @@ def promises() -> tuple[Promise, ...]:
         ("Bad matrices, texts, arguments", "one table of damaged inputs for every public function", pytest_of("tests/attacks/test_surface.py", "tests/attacks/test_bad_input.py")),
         ("Overload", "more than it can do", server("overload closed", seconds=600)),
         ("Hours of mixed load", "searches, batches, explanations, errors, cut connections and reloads; memory, files, threads compared", server("endure", minutes=240)),
-        ("Reloads under load", "good and damaged files", server("swap cold", swaps=200)),
+        ("Reloads under load", "good, damaged, half-copied and missing files", server("swap cold", swaps=200)),
         ("SIGTERM and SIGKILL", "under load", server("term kill abort restart no-start hung", times=100)),
         ("Hostile requests", "raw sockets, smuggling, slow, unread, pipelined", server("hostile slow pipeline unread", cases=50_000, slow=1000)),
         ("The dearest request ends at its limit", "long and endless questions beside ordinary ones", server("long endless", attack_seconds=60)),

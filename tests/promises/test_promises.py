@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from promises import cutting, memory, reading, saving, threading_runs
-from promises.commands import promises
+from promises import cutting, memory, planted, reading, saving, threading_runs
+from promises.commands import promises, server
 
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="the injected library needs gcc")
 
@@ -69,6 +69,20 @@ def test_a_reader_with_a_foreign_exception_is_found_out(tmp_path: Path) -> None:
 
 def test_threads_and_forks_end(tmp_path: Path) -> None:
     assert threading_runs.runs(tmp_path, 0.003, 1).failures == []
+
+
+def test_reloads_under_load_are_right_or_refused(tmp_path: Path) -> None:
+    found = server("swap", swaps=200)(tmp_path, 0.02, 1, None)
+    assert found.failures == []
+    assert found.told == "swap: 1 hold"
+
+
+@pytest.mark.parametrize(("campaign", "count"), [("swap", {"swaps": 200}), ("term", {"times": 100})])
+def test_a_server_with_a_planted_bug_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, campaign: str, count: dict[str, float]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(planted.folder_of(tmp_path, campaign)))
+    assert server(campaign, **count)(tmp_path, 0.02, 1, None).failures == [f"{campaign} does not hold"]
 
 
 def test_there_are_twenty_promises() -> None:

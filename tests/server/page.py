@@ -24,6 +24,7 @@ from support.serving import TOKEN, Running, shop
 
 CANNOT_RUN = 3
 QUERIES = {"shop": "warm wool socks", "library-subjects": "history of jazz in new orleans"}
+README_SIZE = (1100, 1170)
 SIZES = {"desktop": (1180, 860), "phone": (375, 812)}
 
 
@@ -222,7 +223,11 @@ def shows_the_api_without_a_token(browser: Any, url: str) -> None:
     with page_of(browser, f"{url}docs", SIZES["desktop"]) as page:
         page.wait_for_selector("section.card")
         assert "authorization: Bearer TOKEN" in page.inner_text("#operations")
-        assert "{" not in "".join(page.locator("pre").all_inner_texts()).replace('{"', "")
+        shown = page.locator("pre").all_inner_texts()
+        requests = [text for text in shown if text.startswith("curl")]
+        assert len(requests) * 2 == len(shown), "each operation has a request and an answer"
+        assert "{" not in "".join(requests).replace('{"', "")
+        assert '"known_terms": 3' in "".join(shown)
 
 
 def asks_for_the_token(browser: Any, url: str) -> None:
@@ -239,8 +244,17 @@ def asks_for_the_token(browser: Any, url: str) -> None:
 
 
 def pictures(browser: Any, url: str, query: str, folder: Path) -> None:
-    """Screenshots to look at."""
+    """Screenshots to look at; search-page.png is README's, of library-subjects with the default preset."""
     folder.mkdir(parents=True, exist_ok=True)
+    with page_of(browser, url, README_SIZE) as page:
+        for _ in range(10):  # times of a model whose pages are in memory
+            page.fill("#query", "")
+            typed(page, query)
+        page.click(".hit button >> nth=0")
+        page.wait_for_selector(".why table")
+        page.wait_for_selector("#chart button", state="attached")
+        page.wait_for_timeout(1500)
+        page.screenshot(path=folder / "search-page.png")
     for scheme in ("light", "dark"):
         for name, size in SIZES.items():
             with page_of(browser, url, size, scheme) as page:

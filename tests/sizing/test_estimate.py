@@ -54,7 +54,7 @@ def test_counts_come_from_the_data(tmp_path: Path) -> None:
 
 def test_counts_come_from_options() -> None:
     out = good("estimate", "--rows", "199560", "--labels", "19913", "--words", "10", "--labels-per-row", "2.9")
-    assert "balanced  32 s" in out
+    assert "balanced  22 s" in out
 
 
 def test_what_cannot_be_counted_is_refused(tmp_path: Path) -> None:

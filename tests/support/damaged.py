@@ -130,6 +130,15 @@ def _coo(columns: int, change: Callable[[Any], Any], axis: int) -> Make:
     return make
 
 
+def _one_row(columns: int, change: Callable[[Any], Any]) -> Make:
+    def make() -> Any:
+        row = sp.coo_array(np.ones(columns, np.float32))
+        row.coords = (change(row.coords[0]),)
+        return row
+
+    return make
+
+
 def _unsorted(columns: int) -> Any:
     X = plain(columns)
     X.indices, X.data = X.indices[::-1].copy(), X.data[::-1].copy()
@@ -182,6 +191,7 @@ def sparse(columns: int) -> dict[str, Make]:
     cases = _compressed(columns)
     cases |= {f"{name}, coo": _coo(columns, change, 1) for name, change in _IDS.items() if "list" not in name}
     cases |= {f"{name}, rows of coo": _coo(columns, change, 0) for name, change in _IDS.items() if "id" in name[:6]}
+    cases |= {f"{name}, one row": _one_row(columns, change) for name, change in _IDS.items()}
     return cases | {
         "blocks that do not fit": edited(columns, "bsr", "data", lambda a: np.ones((len(a), 4, 7), np.float32)),
         "blocks of nothing": edited(columns, "bsr", "data", lambda a: a[:, :0, :]),

@@ -7,7 +7,7 @@ weights and values comes from one seeded generator.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,6 +30,7 @@ ACTIVATIONS: tuple[tuple[str, str | None], ...] = (
     *((f"log-hinge-{p}", path) for p in range(1, 6) for path in (None, "log-exp")),
 )
 WIDEST = 65_535
+DENSE_FROM = 1_000_000  # the first seed of models with features that all nodes have, or nearly all
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,10 @@ class Source:
 
 
 def random_case(seed: int) -> Case:
-    """Case number `seed` of the campaign."""
+    """Case number `seed` of the campaign; those from DENSE_FROM on have dense features."""
+    if seed >= DENSE_FROM:
+        source = Source.seeded(seed)
+        return with_dense(source, make_case(source, f"seed {seed}", largest=600))
     return make_case(Source.seeded(seed), f"seed {seed}")
 
 
@@ -119,6 +123,43 @@ def make_case(s: Source, seed: str, largest: int = 4000) -> Case:
     asks = [(some_count(s, labels), some_count(s, labels)) for _ in range(2)]
     discount = s.one_of([1.0, 0.98, 0.5]) if path == "log-exp" else 1.0
     return Case(seed, trees, activation, path, X, asks, names, discount, unit_rows=s.chance(20))
+
+
+def with_dense(s: Source, case: Case) -> Case:
+    """The same case with a block of dense features: behind the others, before them, or in their place.
+
+    Some nodes, or some weights, may lack there; some queries leave out a few of the features, or all.
+    """
+    count, where = s.one_of([16, 40, 17, 15, 64, 3]), s.one_of(["behind", "only", "before"])
+    lacking = [s.one_of([0, 0, 0, 10, 90]) for _ in range(8)]  # percent of nodes without any, per layer
+
+    def block(layer: bw.Layer, depth: int) -> Any:
+        nodes = len(layer.parent)
+        values = random_values(s, count * nodes).reshape(count, nodes)
+        holes = s.one_of([0.0, 0.0, 0.0, 0.01, 0.3])  # share of weights that are not there
+        there = (s.rng.random((count, nodes)) >= holes) & (s.rng.random(nodes) * 100 >= lacking[depth % 8])
+        rows, columns = there.nonzero()
+        return sp.coo_array((values[there], (rows, columns)), shape=there.shape)
+
+    def joined(old: Any, new: Any, stack: Callable[..., Any]) -> Any:
+        parts = {"behind": [old, new], "only": [new], "before": [new, old]}[where]
+        return stack([sp.coo_array(part) for part in parts], format="csr")  # keeps stored zeros
+
+    trees = [
+        [
+            replace(layer, weights=sp.csc_array(joined(layer.weights, block(layer, depth), sp.vstack)))
+            for depth, layer in enumerate(tree)
+        ]
+        for tree in case.trees
+    ]
+    rows = case.X.shape[0]
+    asked = s.rng.random((rows, count)) >= s.one_of([0.0, 0.0, 0.05]) * s.rng.integers(0, 2, (rows, 1))
+    asked &= s.rng.random((rows, 1)) >= 0.1
+    at, columns = asked.nonzero()
+    values = random_values(s, len(at))
+    X = sp.csr_array(joined(case.X, sp.coo_array((values, (at, columns)), shape=asked.shape), sp.hstack))
+    X.sort_indices()
+    return replace(case, trees=trees, X=X)
 
 
 def number_of_labels(s: Source, largest: int) -> int:

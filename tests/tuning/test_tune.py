@@ -51,6 +51,13 @@ def test_finds_what_helps_and_trains_with_it() -> None:
     assert found.changed in str(found)
 
 
+def test_what_was_found_names_the_encoder() -> None:
+    texts, labels = rows_of_words(300)
+    how: dict[str, Any] = {"preset": "fast", "train": False, **QUIET}
+    found = bw.tune(texts, labels, budget=1, text=bw.TextFeatures(encoder="svd:4"), **how)
+    assert json.loads(json.dumps(found.to_dict()))["training"]["text"]["encoder"] == "svd:4"
+
+
 def test_keeps_what_it_started_from_where_labels_are_chance() -> None:
     rng = np.random.default_rng(0)
     X = sp.random(600, 50, 0.1, format="csr", dtype=np.float32, random_state=0)

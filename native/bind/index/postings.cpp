@@ -35,7 +35,7 @@ template <class One>
 int each_query(PyPostings& self, const AnyIndex& offsets, const AnyIndex& features, const F32& values, std::size_t rows,
                unsigned threads, One&& one) {
   const Workers workers = python_workers(threads);
-  const nb::gil_scoped_release released;
+  const Unlocked released;
   const FloatMode mode;
   const Shelf<IndexScratch>::Loan scratch(self.shelf);
   const auto fault = check_rows(scratch->batch, offsets, features, values, self.index.features).fault;
@@ -98,7 +98,7 @@ nb::tuple build(const In<std::int64_t>& offsets, const In<std::int32_t>& feature
   const Workers workers = python_workers(threads);
   BuiltPostings built;
   {
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     const FloatMode mode;
     if (std::ranges::any_of(ids,
                             [&](std::int32_t id) { return id < 0 || static_cast<std::uint32_t>(id) >= dimension; }))
@@ -116,7 +116,7 @@ nb::tuple row_of(PyPostings& self, std::uint32_t label) {
   std::vector<std::uint32_t> features;
   std::vector<float> weights;
   {
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     const FloatMode mode;
     for (std::uint32_t f = 0; f < self.index.features; ++f) {
       PostingList list;
@@ -136,7 +136,7 @@ nb::tuple lists_of(PyPostings& self) {
   std::vector<std::int32_t> labels;
   std::vector<float> weights;
   {
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     const FloatMode mode;
     const Postings& index = self.index;
     const std::uint32_t tiles = (index.labels + kTile - 1) / kTile;

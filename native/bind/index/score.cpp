@@ -67,7 +67,7 @@ int score(PyForest& self, const AnyIndex& offsets, const AnyIndex& features, con
   std::vector<std::span<const std::uint32_t>> places;
   for (const auto& array : leaves) places.push_back(view(array));
   const Workers workers = python_workers(threads);
-  const nb::gil_scoped_release released;
+  const Unlocked released;
   const FloatMode mode;
   QueryBatch batch;
   const auto fault = check_rows(batch, offsets, features, values, self.forest.features).fault;

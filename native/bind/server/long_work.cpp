@@ -35,7 +35,7 @@ nb::tuple read_pairs(const nb::bytes& body) {
   const std::string_view bytes(body.c_str(), body.size());
   FeaturePairs found;
   {
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     found = PairReader(bytes).read();
   }
   return nb::make_tuple(give(std::move(found.ids)), give(std::move(found.values)), found.from, found.to, found.others,
@@ -82,7 +82,7 @@ void go_first() {
 // Reads a byte of every page, so that those who follow need not wait for the disk or the system.
 std::uint64_t touch(const In<std::uint8_t>& bytes) {
   constexpr std::size_t page = 4096, piece = 4u << 20;
-  const nb::gil_scoped_release released;
+  const Unlocked released;
   std::uint64_t sum = 0;
   for (std::size_t from = 0; from < bytes.shape(0); from += piece) {
     const std::size_t to = std::min(bytes.shape(0), from + piece);

@@ -51,7 +51,7 @@ nb::tuple walk_above(PyForest& self, const AnyIndex& offsets, const AnyIndex& fe
   std::vector<std::uint32_t> tree, layer, node;
   std::vector<float> score;
   {
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     const FloatMode mode;
     const Shelf<SplitScratch>::Loan scratch(shelf);
     fault = check_queries(scratch->batch, self, offsets, features, values);
@@ -99,7 +99,7 @@ int score_below(PyForest& self, const AnyIndex& offsets, const AnyIndex& feature
   check_alike(labels, scores);
   const SearchOptions options = asked_of(engine, labels.shape(1), 1);
   const Workers workers = python_workers(threads);
-  const nb::gil_scoped_release released;
+  const Unlocked released;
   const FloatMode mode;
   const Shelf<SplitScratch>::Loan scratch(shelf);
   if (const int fault = check_queries(scratch->batch, self, offsets, features, values)) return fault;
@@ -124,7 +124,7 @@ int words_of_part(PyForest& self, const AnyIndex& offsets, const AnyIndex& featu
   for (std::size_t i = 0; i < listed.size(); ++i)
     if (listed.data()[i] >= std::int64_t{self.forest.labels}) throw nb::value_error("a label is out of range");
   const Workers workers = python_workers(threads);
-  const nb::gil_scoped_release released;
+  const Unlocked released;
   const FloatMode mode;
   QueryBatch batch;
   if (const int fault = check_queries(batch, self, offsets, features, values)) return fault;
@@ -149,7 +149,7 @@ void rank_members(PyForest& self, const InTable<std::int64_t>& listed, const InT
   const std::size_t rows = labels.shape(0), k = labels.shape(1);
   if (!self.forest.head || listed.shape(0) != rows || by_words.shape(0) != rows || best.shape(0) != rows)
     throw nb::value_error("results do not have a row for each query");
-  const nb::gil_scoped_release released;
+  const Unlocked released;
   const FloatMode mode;
   const auto inside = [&](std::int64_t label) { return label >= 0 && label < std::int64_t{self.forest.labels}; };
   const Head& head = self.forest.head;
@@ -175,7 +175,7 @@ void merge_ranked(const InTable<std::int64_t>& given, const InTable<float>& give
                   const Table<std::int64_t>& labels, const Table<float>& scores) {
   check_alike(given, given_scores), check_alike(labels, scores);
   if (given.shape(0) != labels.shape(0)) throw nb::value_error("results do not have a row for each query");
-  const nb::gil_scoped_release released;
+  const Unlocked released;
   const std::size_t wide = given.shape(1), k = labels.shape(1);
   TopK best;
   for (std::size_t q = 0; q < given.shape(0); ++q) {

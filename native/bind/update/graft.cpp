@@ -25,7 +25,7 @@ public:
     for (const TreeLayer& layer : tree_->layers)
       if (layer.step != 0) throw nb::value_error("layers share chunks");
     const Workers workers = python_workers(threads);
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     CascadeReader reader(*tree_);
     old_.resize(deepest + std::size_t{1});
     for (Old& layer : old_) {
@@ -56,7 +56,7 @@ public:
     const Workers workers = python_workers(threads);
     child_start_ = child_start;
     old_chunk_ = old_chunk;
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     below_ = std::move(grown_);
     grown_ = std::make_unique<GrownRows>();
     const std::size_t layer = --at_;
@@ -71,7 +71,7 @@ public:
   bool fill(const Out<std::uint32_t>& words, unsigned threads) {
     if (!grafter_ || words.shape(0) != grown_->rows.word_start.back() + kTailWords) throw nb::value_error("wrong size");
     const Workers workers = python_workers(threads);
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     if (at_ == 0) top_.resize(grown_->rows.row_start.back());
     return grafter_->fill(*grown_, view(words), at_ == 0 ? std::span(top_) : std::span<std::uint32_t>(), workers);
   }

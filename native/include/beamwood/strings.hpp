@@ -86,6 +86,8 @@ public:
   StringTable(StringList strings, std::span<const Word> slots) noexcept : strings_(strings), slots_(slots) {}
 
   std::size_t size() const noexcept { return strings_.size(); }
+  std::size_t bytes() const noexcept { return strings_.bytes.size(); } // of all strings
+  std::optional<std::string_view> at(std::size_t id) const noexcept { return strings_.at(id); }
 
   void prefetch_slot(std::uint64_t hash) const noexcept {
     __builtin_prefetch(&slots_[Slots::place(hash, 0, slots_.size())]);

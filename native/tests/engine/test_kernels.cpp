@@ -70,6 +70,62 @@ TEST(every_instruction_set_gives_the_plain_sum) {
   }
 }
 
+TEST(runs_of_dense_rows_give_the_bits_of_single_rows) {
+  Random random;
+  for (int round = 0; round < 400; ++round) {
+    const std::uint32_t width = round < 132 ? 1 + static_cast<std::uint32_t>(round) % 66 : random.between(1, 300);
+    const std::uint32_t count = random.between(1, 40), alone = random.between(0, 3);
+    const OneChunk one(random, width, alone + count, 1.0);
+    std::vector<Placed> rows;
+    std::vector<float> values;
+    for (std::uint32_t i = 0; i < alone + count; ++i) {
+      values.push_back(random.chance(0.1) ? 0.0f : random.number());
+      rows.push_back({one.chunk.offset[i], values[i]});
+    }
+    const RecordForm form{width, false, {}};
+    const DenseRun run{one.chunk.words + one.chunk.offset[alone], static_cast<std::uint32_t>(form.words(width, 0)),
+                       count, static_cast<std::uint32_t>(form.weights_at(width, 0))};
+    for (const Isa isa : isas_here()) {
+      const Kernels& kernels = *kernels_for(isa);
+      std::vector<float> expected, z;
+      CHECK(accumulate(kernels, one.chunk, width, rows, expected) >= 0);
+      rows.resize(alone);
+      CHECK(accumulate(kernels, one.chunk, width, rows, z) >= 0);
+      CHECK(kernels.add_run(run, width, {}, values.data() + alone, alone > 0, z.data()));
+      if (alone == 0 && width <= kMaskWidth) {
+        const std::vector<float> zeros(count, 0.0f);
+        std::vector<float> four(4 * kMaskWidth);
+        const float* const each[4] = {zeros.data(), values.data(), zeros.data(), values.data()};
+        float* const to[4] = {&four[0], &four[kMaskWidth], &four[2 * kMaskWidth], &four[3 * kMaskWidth]};
+        CHECK(kernels.add_run_of_four(run, width, {}, each, to));
+        for (std::uint32_t c = 0; c < width; ++c)
+          CHECK(four[c] == 0.0f && key_of(to[1][c], c) == key_of(z[c], c) && key_of(to[3][c], c) == key_of(z[c], c));
+      }
+      for (std::uint32_t i = alone; i < alone + count; ++i) rows.push_back({one.chunk.offset[i], values[i]});
+      for (std::uint32_t c = 0; c < width; ++c) CHECK(key_of(z[c], c) == key_of(expected[c], c));
+    }
+  }
+}
+
+TEST(runs_that_lack_a_weight_are_noticed) {
+  Random random;
+  for (const std::uint32_t width : {1u, 7u, 8u, 15u, 16u, 31u, 32u, 33u, 64u, 100u}) {
+    OneChunk one(random, width, 20, 1.0);
+    const RecordForm form{width, false, {}};
+    const auto stride = static_cast<std::uint32_t>(form.words(width, 0));
+    const DenseRun run{one.chunk.words, stride, 20, static_cast<std::uint32_t>(form.weights_at(width, 0))};
+    const std::vector<float> values(20, 1.0f);
+    std::vector<float> z(512);
+    for (const Isa isa : isas_here()) {
+      CHECK(kernels_for(isa)->add_run(run, width, {}, values.data(), false, z.data()));
+      const std::uint64_t at = random.below(20) * stride;
+      one.own.words[at] ^= 1;
+      CHECK(!kernels_for(isa)->add_run(run, width, {}, values.data(), false, z.data()));
+      one.own.words[at] ^= 1;
+    }
+  }
+}
+
 TEST(every_instruction_set_ranks_scores_by_the_one_order) {
   Random random;
   for (int round = 0; round < 400; ++round) {

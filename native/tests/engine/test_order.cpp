@@ -55,7 +55,7 @@ TEST(key_order_is_the_plain_order_of_candidates) {
 TEST(topk_keeps_the_best_of_any_stream) {
   Random random;
   TopK keeper;
-  for (const std::size_t n : {1u, 2u, 10u, 100u}) {
+  for (const std::size_t n : {1u, 2u, 10u, 48u, 49u, 100u}) {
     for (const std::size_t offered : {0u, 1u, 9u, 10u, 11u, 300u, 5000u}) {
       std::vector<Key> all;
       for (std::size_t i = 0; i < offered; ++i)

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 
 #include "forests.hpp"
@@ -45,6 +46,35 @@ TEST(every_variant_gives_the_bits_of_the_plain_search) {
         }
       }
     }
+  }
+}
+
+// Most children of a wide node are not scored: a bar is seen from the sums of some. Steps of a hinge make many scores equal.
+TEST(children_of_wide_nodes_that_are_not_scored_change_no_bit) {
+  Random random;
+  for (int round = 0; round < 60; ++round) {
+    Plan plan = random_plan(random);
+    plan.layers = 2, plan.least_width = 1, plan.most_width = random.between(33, 150);
+    plan.early_leaves = 0.0; // wide nodes without labels
+    plan.features = random.between(3, 40);
+    PlainForest plain = plain_forest(random, plan);
+    if (random.chance(0.5))
+      for (PlainTree& tree : plain.trees)
+        for (PlainLayer& layer : tree)
+          for (auto& column : layer.column)
+            for (auto& [feature, weight] : column) weight = std::round(2 * weight);
+    const OwnedForest own(plain);
+    const Rows rows(random, random.between(1, 90), plain.features, 0.3);
+    SearchOptions options;
+    options.k = random.between(1, 12);
+    options.beam = random.between(1, 20);
+    const Answers expected = plain_search(plain, rows.queries(), options.k, options.beam);
+    for (const Layout layout : kLayouts)
+      for (const Isa isa : isas_here()) {
+        options.isa = isa;
+        options.bound = random.chance(0.8);
+        CHECK(search(own.view(layout), rows.queries(), options, random.between(1, 3)) == expected);
+      }
   }
 }
 

@@ -58,6 +58,82 @@ TEST(shares_add_up_and_follow_the_number_of_texts) {
   CHECK(std::fabs(found[0].share + found[1].share + found[2].share - 1) < 1e-12);
 }
 
+TEST(the_filter_changes_no_answer_before_while_and_after_it_is_made) {
+  Random random;
+  const auto word = [&](std::string_view of, std::uint32_t most) {
+    std::string made;
+    for (std::size_t n = random.between(1, most); n > 0; --n) {
+      const std::size_t letter = random.below(of.size() + 2);
+      if (letter < of.size()) made += of[letter];
+      else made += letter == of.size() ? "\xC3\xA4" : "\xEF\xBF\xBD"; // ä, and the letter that stands for wrong bytes
+    }
+    return made;
+  };
+  std::size_t found = 0;
+  for (int round = 0; round < 60; ++round) {
+    std::string text;
+    for (std::size_t n = random.between(1, 400); n > 0; --n) text += word("abc7_", random.chance(0.1) ? 40 : 6) + ' ';
+    const Known known(text);
+    const Vocabulary vocabulary = known.view();
+    NearWords near(vocabulary);
+    for (int asked = 0; asked < 60; ++asked) {
+      std::string about = word("abcde", random.chance(0.1) ? 36 : 7);
+      if (random.chance(0.1)) about = damaged(random, about);
+      const auto heap = on_heap(about);
+      const std::string_view view(heap.data(), heap.size());
+      std::vector<Guess> all, filtered;
+      CHECK(Guesser(vocabulary, kLetters).append(view, all));
+      CHECK(Guesser(vocabulary, kLetters, &near).append(view, filtered));
+      CLAIM(all.size() == filtered.size(), about);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        CHECK(all[i].id == filtered[i].id && all[i].share == filtered[i].share);
+      found += all.size();
+    }
+    CHECK(near.grow());
+  }
+  CHECK(found > 300);
+}
+
+TEST(the_filter_says_no_to_nearly_all_words_that_are_not_there) {
+  std::string text;
+  Random random;
+  const auto word = [&] {
+    std::string made;
+    for (std::size_t n = random.between(6, 12); n > 0; --n) made += static_cast<char>('a' + random.below(26));
+    return made;
+  };
+  for (int i = 0; i < 5000; ++i) text += word() + ' ';
+  const Known known(text);
+  const Vocabulary vocabulary = known.view();
+  NearWords near(vocabulary);
+  while (!near.grow()) continue;
+  std::size_t yes = 0;
+  for (int i = 0; i < 10000; ++i) {
+    const std::string about = word();
+    const std::u32string letters(about.begin(), about.end());
+    LetterSums sums;
+    sums.set({letters.data(), letters.size()});
+    yes += near.may_have(sums.whole(), i % 6u);
+  }
+  CHECK(yes < 500);
+}
+
+TEST(many_threads_make_one_filter) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i)
+    text += "word" + std::string(1, static_cast<char>('a' + i % 26)) + std::to_string(i) + " b" +
+            std::string(static_cast<std::size_t>(i % 29), 'c') + ' ';
+  const Known known(text);
+  const Vocabulary vocabulary = known.view();
+  NearWords near(vocabulary);
+  parallel_for(Workers{4}, 400, [&](std::size_t, unsigned) {
+    std::vector<Guess> found;
+    CHECK(Guesser(vocabulary, kLetters, &near).append("bccd", found));
+    CHECK(found.size() == 2); // bcc, bccc
+  });
+  CHECK(near.grow());
+}
+
 TEST(damaged_arrays_end_in_false_or_guesses_of_known_columns) {
   Random random;
   for (int round = 0; round < 3000; ++round) {
@@ -70,7 +146,9 @@ TEST(damaged_arrays_end_in_false_or_guesses_of_known_columns) {
     const Vocabulary vocabulary = known.view();
     std::vector<Guess> found;
     const auto heap = on_heap(damaged(random, "imgae\xC3\xA4"));
-    if (!Guesser(vocabulary, kLetters).append({heap.data(), heap.size()}, found)) continue;
+    NearWords near(vocabulary);
+    if (random.chance(0.5)) near.grow();
+    if (!Guesser(vocabulary, kLetters, &near).append({heap.data(), heap.size()}, found)) continue;
     for (const Guess& guess : found) CHECK(guess.id < vocabulary.size());
   }
 }

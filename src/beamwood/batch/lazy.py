@@ -32,6 +32,7 @@ class Lazy:
     memory:  as in `load`; "map" lets all processes of a machine share one copy.
     version: the `version` that the model must have; None: that of the file here, or any if there is no file here.
     verify:  read everything once and compare checksums, in every process.
+    encoder: the name of what makes vectors of texts, as in `load`.
     engine:  `layout`, `matcher` and `isa` as in `Model.using`.
     """
 
@@ -42,6 +43,7 @@ class Lazy:
         *,
         version: str | None = None,
         verify: bool = False,
+        encoder: str | None = None,
         **engine: str,
     ) -> None:
         self._path = os.path.abspath(checked_path(path))
@@ -49,13 +51,17 @@ class Lazy:
             raise SettingsError(f"memory is {memory!r:.80}; expected 'map', 'read' or 'huge'.")
         if version is not None and not isinstance(version, str):
             raise SettingsError(f"version is {version!r:.80}; expected a string, as model.version gives it, or None.")
+        if encoder is not None and not isinstance(encoder, str):
+            raise SettingsError(
+                f"encoder is a {type(encoder).__name__}; expected a name, which can be pickled, or None."
+            )
         if not {*engine} <= {"layout", "matcher", "isa"}:
             raise SettingsError(f"Lazy has no argument {sorted(engine)[0]!r}; expected layout, matcher or isa.")
         Engine(**engine)  # type: ignore[arg-type]  # says at once what is wrong with it
         self._memory, self._verify, self._engine = memory, bool(verify), tuple(sorted(engine.items()))
         if version is None and os.path.isfile(self._path):
             version = load(self._path).version
-        self._version = version
+        self._version, self._encoder = version, encoder
 
     @property
     def path(self) -> str:
@@ -74,7 +80,7 @@ class Lazy:
         with _one_at_a_time:
             was, model = _loaded.get(self._key, (None, None))
             if model is None or was != now:
-                model = load(self._path, self._memory, self._verify)
+                model = load(self._path, self._memory, self._verify, encoder=self._encoder)
                 model = model.using(**dict(self._engine)) if self._engine else model  # type: ignore[arg-type]
                 _loaded[self._key] = (now, model)
         if self._version not in (None, model.version):
@@ -86,7 +92,7 @@ class Lazy:
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        return (self._path, self._memory, self._verify, self._engine)
+        return (self._path, self._memory, self._verify, self._encoder, self._engine)
 
     def _file(self) -> tuple[int, ...]:
         """What tells one file from its successor of the same name."""

@@ -87,8 +87,10 @@ class FeatureBlocks:
 
     def weighed(self, weights: Mapping[str, float]) -> FeatureBlocks:
         """The same blocks with other weights, which are brought to length one together."""
-        length = math.sqrt(sum(weights[block.name] ** 2 for block in self.each))
-        each = tuple(FeatureBlock(b.name, b.columns, weights[b.name] / length) for b in self.each)
+        exponent = math.frexp(max(weights[block.name] for block in self.each))[1]  # squares must be neither 0 nor inf
+        near_one = {block.name: math.ldexp(weights[block.name], -exponent) for block in self.each}
+        length = math.sqrt(sum(weight**2 for weight in near_one.values()))
+        each = tuple(FeatureBlock(b.name, b.columns, near_one[b.name] / length) for b in self.each)
         return FeatureBlocks(each, self.optional)
 
     def describe(self) -> list[dict[str, Any]]:

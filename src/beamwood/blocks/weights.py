@@ -90,9 +90,17 @@ def _chosen(blocks: FeatureBlocks, rows: Mapping[str, Any], Y: Any, seed: int, q
 
 def _given(blocks: FeatureBlocks, weights: Any) -> FeatureBlocks:
     """The blocks with weights that somebody gave, one for each."""
-    if not isinstance(weights, Mapping) or set(weights) != set(blocks.names):
+    check_weights(weights, blocks.names)
+    return blocks.weighed({name: float(weight) for name, weight in weights.items()})
+
+
+def check_weights(weights: Any, names: tuple[str, ...]) -> None:
+    """Refuses what is no weight for each of these blocks; None is none."""
+    if weights is None:
+        return
+    if not isinstance(weights, Mapping) or set(weights) != set(names):
         raise SettingsError(
-            f"block_weights is {weights!r:.60}; expected a number for each of {', '.join(map(repr, blocks.names))}, "
+            f"block_weights is {weights!r:.60}; expected a number for each of {', '.join(map(repr, names))}, "
             "or None: held-out rows then choose."
         )
     for name, weight in weights.items():
@@ -101,7 +109,6 @@ def _given(blocks: FeatureBlocks, weights: Any) -> FeatureBlocks:
             raise SettingsError(f"block_weights has {weight!r} for {name!r}; expected a finite number of 0 or more.")
     if not any(float(weight) > 0 for weight in weights.values()):
         raise SettingsError("block_weights has only zeros; expected one above 0. Leave out blocks you do not want.")
-    return blocks.weighed({name: float(weight) for name, weight in weights.items()})
 
 
 def _checked_optional(optional: Any, blocks: FeatureBlocks) -> frozenset[str]:

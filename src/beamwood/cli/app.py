@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from beamwood._version import __version__
 from beamwood.cli.ask.diff import diff
@@ -32,7 +32,7 @@ from beamwood.cli.index import index
 from beamwood.cli.mcp import mcp
 from beamwood.cli.serve import serve
 from beamwood.cli.shard import shard
-from beamwood.cli.support.options import DEBUG, flag
+from beamwood.cli.support.options import DEBUG
 from beamwood.cli.support.output import say
 from beamwood.cli.train import train
 from beamwood.cli.tune import tune
@@ -44,7 +44,23 @@ INTERRUPTED, PIPE_CLOSED = 130, 141
 _OF_TYPER: tuple[type[Exception], ...] = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[2])
 
 
-class Verbs(TyperGroup):
+class _PlainHelp:
+    """Options without a value are shown as such: typer 0.29 puts <bool> behind them."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All options and arguments, those of typer's own included."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for option in params:
+            if getattr(option, "is_flag", False):
+                option.metavar = " "
+        return params
+
+
+class Verb(_PlainHelp, TyperCommand):
+    """One verb."""
+
+
+class Verbs(_PlainHelp, TyperGroup):
     """All verbs. Whatever one raises ends here."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -114,7 +130,9 @@ app = typer.Typer(
 
 @app.callback()
 def _beamwood(
-    version: Annotated[bool, flag("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Rank the best of many labels: train a tree of sparse linear models, ask it, measure it.
 
@@ -143,4 +161,4 @@ _VERBS = (
     bench,
 )
 for _verb in _VERBS:
-    app.command(no_args_is_help=True)(_verb)
+    app.command(cls=Verb, no_args_is_help=True)(_verb)

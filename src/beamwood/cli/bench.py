@@ -66,6 +66,7 @@ def bench(
     format: o.Format = None,
     text_column: o.TextColumn = "text",
     skip_bad: o.SkipBad = False,
+    encoder: o.Encoder = None,
     json_: o.Json = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -86,7 +87,7 @@ def bench(
     from beamwood.bench.variants import LEGEND, time_variants, variants_table
 
     given = Given.of(locals())
-    model = bw.load(subject)
+    model = bw.load(subject, encoder=encoder)
     X, beam = _rows(model, given, queries), beam or model.beam
     progress = progress_for(not (quiet or json_))
     times = time_variants(model, X, k=k, beam=beam, rounds=rounds, progress=progress)

@@ -34,6 +34,7 @@ def calibrate(
     labels_column: o.LabelsColumn = "labels",
     separator: o.Separator = None,
     skip_bad: o.SkipBad = False,
+    encoder: o.Encoder = None,
     json_: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
@@ -49,7 +50,7 @@ def calibrate(
         raise SettingsError("There is no file to write; expected one. Give -o calibrated.bw.")
     if output.exists() and not force:
         raise SettingsError(f"{output} is there already. Give another name, or --force to replace it.")
-    model = bw.load(model_file)
+    model = bw.load(model_file, encoder=encoder)
     rows = measured_on(model, Given.of(locals()))
     model = model.calibrate(*rows, threads=threads or cores())
     report = model.report

@@ -33,6 +33,7 @@ def compress(
     labels_column: o.LabelsColumn = "labels",
     separator: o.Separator = None,
     skip_bad: o.SkipBad = False,
+    encoder: o.Encoder = None,
     json_: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
@@ -44,7 +45,7 @@ def compress(
 
     if small_file.exists() and not force:
         raise SettingsError(f"{small_file} is there already. Give another name, or --force to replace it.")
-    model = bw.load(model_file)
+    model = bw.load(model_file, encoder=encoder)
     measure = None
     if data is not None or x is not None:
         given = Given(

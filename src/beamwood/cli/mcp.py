@@ -10,7 +10,7 @@ from beamwood.cli.support.output import say
 from beamwood.hub.address import file_name
 
 
-def mcp(model_file: o.ModelFile, debug: o.Debug = False) -> None:
+def mcp(model_file: o.ModelFile, encoder: o.Encoder = None, debug: o.Debug = False) -> None:
     """Let an agent search a model: the Model Context Protocol over standard input and output.
 
     Example, in the configuration of a client: {"command": "beamwood", "args": ["mcp", "/path/to/model.bw"]}
@@ -21,7 +21,7 @@ def mcp(model_file: o.ModelFile, debug: o.Debug = False) -> None:
     from beamwood.mcp.protocol import Session
     from beamwood.mcp.tools import tools_of
 
-    model, called = bw.load(model_file), file_name(model_file)
+    model, called = bw.load(model_file, encoder=encoder), file_name(model_file)
     text_of(model)
     session = Session(
         tools_of(model, called),

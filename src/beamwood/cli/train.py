@@ -69,6 +69,7 @@ def train(
     signs: w.Signs = False,
     no_segment: w.NoSegment = False,
     no_typos: w.NoTypos = False,
+    encoder: w.Encoder = None,
     format: o.Format = None,
     text_column: o.TextColumn = "text",
     labels_column: o.LabelsColumn = "labels",
@@ -146,7 +147,7 @@ def train(
     with _learner(ray, shared) as common["learner"]:
         if from_ is not None:
             _check_from(options)
-            model = _retrained(from_, given, common, held)
+            model = _retrained(from_, given, common, held, encoder)
         elif given.is_text:
             model = _from_texts(given, labels_file, w.features(options), common, held)
         else:
@@ -192,6 +193,8 @@ def _from_texts(given: Given, labels_file: Path | None, features: Any, common: d
     if labels_file is not None:
         table = LabelTable.from_file(labels_file)
         common["names"] = dict(zip(table.keys, table.names, strict=True))
+        if table.names and all("\t" in name for name in table.names):
+            say(f"note: {labels_file} has more than two columns; all behind the key is taken as the name")
         named = len(seen & set(table.keys))
         if named < len(seen):
             say(f"note: {labels_file} has names for {named:,} of {len(seen):,} labels; column 1 holds their keys")
@@ -209,12 +212,12 @@ def _check_from(options: dict[str, Any]) -> None:
             raise typer.BadParameter(f"--{flag} is given with --from; expected none: settings are the model's.")
 
 
-def _retrained(path: Path, given: Given, common: dict[str, Any], held: Held) -> Any:
+def _retrained(path: Path, given: Given, common: dict[str, Any], held: Held, encoder: str | None) -> Any:
     """Trains the trees of a model anew."""
     import beamwood as bw
 
     how = {name: common[name] for name in ("seed", "threads", "progress")}
-    model = bw.load(path)
+    model = bw.load(path, encoder=encoder)
     if given.is_text:
         records = given.all_records()
         return model.retrain(*held.split(records.texts, records.labels), **how)

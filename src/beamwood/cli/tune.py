@@ -42,6 +42,7 @@ def tune(
     signs: w.Signs = False,
     no_segment: w.NoSegment = False,
     no_typos: w.NoTypos = False,
+    encoder: w.Encoder = None,
     format: o.Format = None,
     text_column: o.TextColumn = "text",
     labels_column: o.LabelsColumn = "labels",

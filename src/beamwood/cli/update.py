@@ -44,6 +44,7 @@ def update(
     labels_column: o.LabelsColumn = "labels",
     separator: o.Separator = None,
     skip_bad: o.SkipBad = False,
+    encoder: o.Encoder = None,
     force: o.Force = False,
     json_: o.Json = False,
     quiet: o.Quiet = False,
@@ -62,7 +63,7 @@ def update(
     if add is None and x is None and remove is None and rename is None and label_texts is None:
         raise typer.BadParameter("there is nothing to do; expected --add, --remove, --rename or --label-texts.")
     check_free(output, force, stream=False)
-    model = bw.load(model_file)
+    model = bw.load(model_file, encoder=encoder)
     given = None
     reports = []
     if remove is not None:

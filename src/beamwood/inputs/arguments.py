@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,31 +61,67 @@ def as_texts(texts: Any) -> list[str]:
     """A list of texts: of any iterable, also one that can be read only once."""
     if isinstance(texts, (str, bytes)):
         raise DataError("texts is one string; expected a list of strings. Give [text].")
-    if isinstance(texts, (Mapping, range)) or not isinstance(texts, Iterable) or hasattr(texts, "tocsr"):
+    if not is_column(texts):
         raise DataError(
             f"texts is a {type(texts).__name__}; expected a list of strings. Matrices go to topk and train."
         )
     return texts if isinstance(texts, list) else plain_column(texts)
 
 
+def as_strings(strings: Any, what: str, count: str = "") -> Sequence[Any]:
+    """Keys or names, one per label, of any column; count: how many there should be, for the message."""
+    if isinstance(strings, (str, bytes)) or not is_column(strings):
+        raise DataError(f"{what} is a {type(strings).__name__}; expected a list of {count}strings.")
+    return strings if isinstance(strings, (list, tuple)) else plain_column(strings)
+
+
+def is_column(given: Any) -> bool:
+    """Whether values come out of it one by one, in an order that means something."""
+    return holds_values(given) and not isinstance(given, (set, frozenset, range)) and not hasattr(given, "tocsr")
+
+
+def holds_values(given: Any) -> bool:
+    """Whether values come out of it one by one; an array without dimensions says that they do, and has none."""
+    return isinstance(given, Iterable) and not isinstance(given, Mapping) and getattr(given, "ndim", 1) != 0
+
+
+def as_column(numbers: Any) -> Any:
+    """Numbers of a column that is no array, or of an array of objects, as a list; everything else as it is."""
+    if isinstance(numbers, (list, tuple, str, bytes)) or not is_column(numbers):
+        return numbers
+    objects = getattr(getattr(numbers, "dtype", None), "kind", "") == "O" and getattr(numbers, "ndim", 0) == 1
+    return plain_column(numbers) if objects or not hasattr(numbers, "__array__") else numbers
+
+
 def plain_column(column: Iterable[Any]) -> list[Any]:
     """The values of a column as Python's own: columns of Arrow and polars would give values of their own kinds."""
-    as_list = getattr(column, "to_pylist", getattr(column, "to_list", None))
+    as_list = getattr(column, "to_pylist", getattr(column, "to_list", getattr(column, "tolist", None)))
     found = as_list() if callable(as_list) else list(column)
     return found if isinstance(found, list) else list(column)
 
 
+def one_by_one(column: Iterable[Any]) -> Iterable[Any]:
+    """The same, for who stops at the first wrong one: numbers of a range are not made before."""
+    return column if isinstance(column, range) else plain_column(column)
+
+
 def as_rows(given: Any) -> Any:
     """Texts or lists of labels as a list, whatever column holds them; matrices, blocks and numbers as they are."""
-    if isinstance(given, (list, tuple, str, bytes, range, Mapping)) or not isinstance(given, Iterable):
+    if isinstance(given, (list, tuple, str, bytes)) or not is_column(given):
         return given
+    if isinstance(given, np.ndarray) and _holds_texts(given):
+        return given.tolist()
     shape = getattr(given, "shape", (0,))
-    if hasattr(given, "tocsr") or not isinstance(shape, tuple) or len(shape) != 1:
+    if not isinstance(shape, tuple) or len(shape) != 1 or getattr(getattr(given, "dtype", None), "names", None):
         return given
     found = plain_column(given)
     first = next((value for value in found if value is not None), None)
     read_once = isinstance(given, Iterator)
     return found if read_once or (isinstance(first, Iterable) and not isinstance(first, Mapping)) else given
+
+
+def _holds_texts(array: npt.NDArray[Any]) -> bool:
+    return array.dtype.kind in "UT" or (array.dtype == object and array.size > 0 and isinstance(array.flat[0], str))
 
 
 def is_texts(given: Any) -> bool:

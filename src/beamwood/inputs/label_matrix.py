@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from beamwood.errors import DataError
+from beamwood.inputs.arguments import as_rows
 from beamwood.inputs.matrices import MatrixLike, as_csr, check_dimensions, dense_array, is_sparse
 from beamwood.inputs.structure import check_believable
 
@@ -31,6 +32,7 @@ def label_matrix(Y: Any, what: str, *, labels: int = 0) -> Any:
     labels: how many there are at least, for lists, which do not say it; a matrix keeps the columns it has.
     """
     if not is_sparse(Y):
+        Y = as_rows(Y)
         if _is_lists(Y):
             return _from_lists(Y, what, labels)
         Y = dense_array(Y, what)

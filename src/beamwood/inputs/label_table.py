@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from beamwood.errors import DataError, SettingsError
-from beamwood.inputs.arguments import plain_column
+from beamwood.inputs.arguments import as_strings, is_column, plain_column
 from beamwood.inputs.sources import Source, name_of, text_lines
 
 
@@ -33,11 +33,8 @@ class LabelTable:
 
     def __post_init__(self) -> None:
         """Checks that keys are unique strings and that names fit them."""
-        for what, strings in (("keys", self.keys), ("names", self.names)):
-            if isinstance(strings, (str, bytes, dict, range)) or not isinstance(strings, Iterable):
-                raise DataError(f"{what} is a {type(strings).__name__}; expected a list of strings.")
-        object.__setattr__(self, "keys", tuple(self.keys))
-        object.__setattr__(self, "names", tuple(self.names) or self.keys)
+        object.__setattr__(self, "keys", tuple(as_strings(self.keys, "keys")))
+        object.__setattr__(self, "names", tuple(as_strings(self.names, "names")) or self.keys)
         if len(self.names) != len(self.keys):
             raise DataError(
                 f"there are {len(self.keys):,} label keys and {len(self.names):,} names; expected one name per key."
@@ -123,7 +120,7 @@ class LabelTable:
 
 def as_label_keys(labels: Any) -> list[list[str]]:
     """A list of label keys per row: of any iterables, also those that can be read only once."""
-    if isinstance(labels, (str, bytes, Mapping)) or not isinstance(labels, Iterable) or hasattr(labels, "tocsr"):
+    if isinstance(labels, (str, bytes)) or not is_column(labels):
         raise DataError(f"labels is a {type(labels).__name__}; expected a list of label keys per row, like [['wool']].")
     rows: list[list[str]] = []
     for number, row in enumerate(plain_column(labels)):

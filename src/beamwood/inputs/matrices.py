@@ -7,14 +7,14 @@ two-dimensional, its ids rise without doubles, its values are finite, and the ca
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, Union
+from typing import Any, NamedTuple, Protocol, Union
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood.errors import DataError
-from beamwood.inputs.arguments import plain_array
+from beamwood.inputs.arguments import as_column, plain_array
 from beamwood.inputs.npz import MatrixParts
 from beamwood.inputs.structure import as_real, check_real, valid_csr, valid_transposed
 
@@ -79,6 +79,26 @@ def as_csr(matrix: Any, columns: int | Columns | None, what: str, *, zeros: bool
     return _canonical(csr, columns, what, zeros, False)
 
 
+class Row(NamedTuple):
+    """One row as CSR has it; nobody has looked at its numbers."""
+
+    indptr: Array
+    indices: Array
+    data: Array
+
+
+def one_row(row: Any, columns: int) -> Row | None:
+    """What `csr[i]` of a sparse array gives, one dimension of float32, without a copy; None: it is something else."""
+    if type(row) is not sp.coo_array or row.shape != (columns,):
+        return None
+    ids, values = row.coords[0] if row.coords else None, row.data
+    if not isinstance(ids, np.ndarray) or not isinstance(values, np.ndarray):
+        return None
+    if ids.dtype.kind != "i" or values.dtype != np.float32 or ids.ndim != 1 or ids.shape != values.shape:
+        return None
+    return Row(np.array((0, len(ids)), ids.dtype), ids, values)
+
+
 def columns_as_csr(matrix: Any, what: str) -> Any:
     """The columns of a scipy matrix as the rows of a canonical CSR array; CSC shares its arrays."""
     return _canonical(valid_transposed(matrix, what, np.dtype(np.float32)), None, what, True, True)
@@ -121,7 +141,7 @@ def check_dimensions(matrix: Any, what: str, advice: str) -> None:
 
 def as_numbers(values: Any, count: int, what: str, per: str, whole: bool = False) -> Array:
     """A list of real (or whole) numbers as an array, one for each of something."""
-    found = plain_array(values)
+    found = plain_array(as_column(values))
     if found.shape != (count,) or found.dtype.kind not in ("iu" if whole else "buif"):
         shape, kind = f"shape {found.shape} and dtype {found.dtype}", "whole" if whole else "real"
         raise DataError(f"{what} has {shape}; expected {count:,} {kind} numbers. Give one per {per}.")
@@ -158,6 +178,16 @@ def dense_array(given: Any, what: str) -> Array:
         raise _no_matrix(given, what, f"a {type(given).__name__} of {found}")
     check_real(dense.dtype, what)
     return dense
+
+
+def whole_columns(given: Any, what: str) -> Any:
+    """A dense array of two dimensions as CSC float32 that holds every number, also zeros."""
+    dense = dense_array(given, what)
+    values = as_float32(np.ascontiguousarray(dense.T).reshape(-1), what)
+    rows, columns = dense.shape
+    index = np.int32 if dense.size < 2**31 else np.int64
+    start = np.arange(columns + 1, dtype=index) * index(rows)
+    return sp.csc_array((values, np.tile(np.arange(rows, dtype=index), columns), start), shape=dense.shape)
 
 
 def _from_dense(given: Any, what: str) -> Any:

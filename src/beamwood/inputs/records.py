@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
@@ -21,6 +22,8 @@ Record = tuple[str, list[str]]
 Named = tuple[str, Any]  # a text and what its row is called
 Row = TypeVar("Row")
 _ROWS_PER_BATCH = 4096
+_MOST_DIGITS = 9  # of a column's number
+_HEADER_LINES = 1000  # that are looked at for what stands between columns
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,12 @@ class _Columns:
     def used(self) -> list[str]:
         """All that a file must have."""
         return [column for column in (self.text, self.labels, self.id) if column is not None]
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The columns as numbers from 1 on, where all of them are: a table without a header. Otherwise none."""
+        counted = [int(name) for name in self.used if name.isascii() and name.isdigit() and len(name) <= _MOST_DIGITS]
+        return counted if len(counted) == len(self.used) and min(counted) > 0 else []
 
     def named(self, row: Any) -> Named:
         """Text and id of one row."""
@@ -119,7 +128,8 @@ def iter_records(
 
     format:    "jsonl", "csv", "tsv" or "parquet"; None: by the file's name. Or lines as other programs write them:
                "fasttext" (`__label__a words`), "pecos" (`a,b<TAB>text`), "annif" (`text<TAB><a> <b>`).
-    text, labels: the columns. labels=None: there are none, every list is empty.
+    text, labels: the columns. labels=None: there are none, every list is empty. A CSV or TSV file without a header row
+               has numbers for columns, from "1" on.
     separator: what stands between labels written in one string; None: a string is one label.
     on_bad:    called with a message for every bad row, which is left out; None: the first is a DataError.
     """
@@ -239,31 +249,80 @@ def _csv(delimiter: str) -> Callable[[BinaryIO, _Columns, str], Found]:
     def read(stream: BinaryIO, columns: _Columns, name: str) -> Found:
         # The limit is the process's; only ever raised, so that a long text is not an error.
         csv.field_size_limit(max(LONGEST_LINE, csv.field_size_limit()))
-        lines = _Decoded(stream, name)
-        reader = csv.reader(lines, delimiter=delimiter)
-        try:
-            header = next(reader, None)
-        except csv.Error as error:
-            raise DataError(
-                f"{name}, line 1: cannot be read as CSV ({error}); expected the names of the columns."
-            ) from error
+        lines, begun = _Decoded(stream, name), list[str]()
+        mark = delimiter if delimiter != "," else _comma_or_semicolon(lines, begun, columns)
+        rows = _csv_rows(csv.reader(chain(begun, lines), delimiter=mark), lines)
+        start, header = next(rows, (1, None))
         if header is None:
             raise DataError(f"{name}: the file is empty; expected a first row with the names of the columns.")
+        if isinstance(header, csv.Error):
+            raise DataError(
+                f"{name}, line {start}: cannot be read as CSV ({header}); expected the names of the columns."
+            ) from header
+        like, above = "the header", []
+        if _is_data(header, columns):
+            like, above, header = "the first row", header, [str(place) for place in range(1, len(header) + 1)]
         _require(columns, header, name)
-        while True:
-            start = reader.line_num + 1
-            lines.taken = 0
-            try:
-                row = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                yield f"line {start}", ValueError(f"it cannot be read ({error}); expected CSV")
-                continue
-            if row:
-                yield f"line {start}", _csv_row(row, header)
+        if above:
+            yield f"line {start}", _csv_row(above, header, like)
+        for start, row in rows:
+            if isinstance(row, csv.Error):
+                yield f"line {start}", ValueError(f"it cannot be read ({row}); expected CSV")
+            else:
+                yield f"line {start}", _csv_row(row, header, like)
 
     return read
+
+
+def _csv_rows(reader: Any, lines: _Decoded) -> Iterator[tuple[int, list[str] | csv.Error]]:
+    """Rows that are not empty, or what is wrong with one, each with the number of the line that it begins in."""
+    while True:
+        start = reader.line_num + 1
+        lines.taken = 0
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            row = error
+        if row:
+            yield start, row
+
+
+def _is_data(first: list[str], columns: _Columns) -> bool:
+    """Whether a table has no header: its columns are asked for by number, and the first row is none of numbers that
+    data frames without names of their own write, from 0 on or those that are asked for."""
+    names = set(first)
+    framed = names == {str(place) for place in range(len(first))}
+    numbered = all(cell.isdigit() for cell in first) and (framed or names.issuperset(columns.used))
+    return bool(columns.numbers) and not numbered
+
+
+def _comma_or_semicolon(lines: Iterator[str], begun: list[str], columns: _Columns) -> str:
+    """A semicolon where the first row has the asked columns only so: what spreadsheets write in half of Europe.
+
+    begun: the lines that were read for it are put there.
+    """
+
+    def first_row(mark: str) -> list[str]:
+        read = chain(tuple(begun), _kept(islice(lines, _HEADER_LINES), begun))
+        try:
+            return next((row for row in csv.reader(read, delimiter=mark) if row), [])
+        except csv.Error:  # the reader of all rows says what is wrong
+            return []
+
+    commas, asked = first_row(","), set(columns.used)
+    if _is_data(commas, columns):
+        fits = len(commas) < max(columns.numbers) and len(commas) < len(first_row(";"))
+    else:
+        fits = not asked <= set(commas) and asked <= set(first_row(";"))
+    return ";" if fits else ","
+
+
+def _kept(lines: Iterator[str], kept: list[str]) -> Iterator[str]:
+    for line in lines:
+        kept.append(line)
+        yield line
 
 
 class _Decoded:
@@ -289,9 +348,9 @@ class _Decoded:
         return line.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
 
 
-def _csv_row(row: list[str], header: list[str]) -> dict[str, Any] | ValueError:
+def _csv_row(row: list[str], header: list[str], like: str) -> dict[str, Any] | ValueError:
     if len(row) != len(header):
-        return ValueError(f"it has {len(row)} cells; expected {len(header)} like the header")
+        return ValueError(f"it has {len(row)} cells; expected {len(header)} like {like}")
     if any("\udc80" <= c <= "\udcff" for cell in row if not cell.isascii() for c in cell):
         return ValueError("it has bytes that are not UTF-8; expected UTF-8")
     return dict(zip(header, row, strict=True))
@@ -327,5 +386,6 @@ def _require(columns: _Columns, header: list[str], name: str) -> None:
             found = "twice" if column in header else "nowhere"
             raise DataError(
                 f"{name}: column {column!r} is {found} among {', '.join(map(repr, header))[:200]}; "
-                "expected it once. Say which columns hold what (--text-column, --labels-column, --id-column)."
+                "expected it once. Say which columns hold what (--text-column, --labels-column, --id-column): by name, "
+                "or all by number, from 1 on, if a CSV or TSV file has no header."
             )

@@ -10,8 +10,8 @@ that a model answers the same everywhere. A Python that knows a newer Unicode (3
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import islice, pairwise
 from typing import Any
 
@@ -20,17 +20,20 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood import _core
+from beamwood.encoders.encoder import Encoder, name_of
+from beamwood.encoders.learnt import size_of
+from beamwood.encoders.meaning import Meaning
+from beamwood.encoders.named import SHOWN, check_name, is_learnt
 from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.inputs.arguments import as_texts
 from beamwood.inputs.arguments import workers as workers_of
 from beamwood.inputs.sklearn_text import read_blocks
-from beamwood.inputs.text_block import NORMS, TextBlock, is_int
+from beamwood.inputs.text_block import NORMS, TextBlock
+from beamwood.inputs.words.fit_block import LETTERS, MOST_LETTERS, fit_block
 from beamwood.inputs.words.tokenizer import Tokenizer
 
 ARRAY_NAMES = ("terms", "offsets", "slots", "idf")
-LETTERS = "letters"  # of a block that counts typing errors: code points that may have been meant
 _DTYPES = {"terms": np.uint8, "offsets": np.uint64, "slots": np.uint64, "idf": np.float64, LETTERS: np.uint32}
-_MOST_LETTERS = 64
 _TEXTS_A_CALL = 16_384
 
 
@@ -40,6 +43,13 @@ class TextFeatures(TextBlock):
 
     TextFeatures(ngram_range=(1, 2), min_df=2)
     TextFeatures(blocks=(TextBlock(), TextBlock(analyzer="char_wb", ngram_range=(3, 5), min_df=3)))
+    TextFeatures(encoder="wordllama")
+
+    encoder: what makes a block of numbers of each text, behind its words: a function from a list of texts to an array
+             with a row per text; the name of one that a package provides ("wordllama", "model2vec:FOLDER",
+             "onnx:FOLDER", entry points of the group beamwood.encoders); or "svd", which is learnt from the texts
+             ("svd:64" for 64 numbers). A model stores the name and what it made of fixed texts, never code. Servers and
+             threads that share a model call it at once.
 
     >>> fitted = TextFeatures().fit(["red wool", "blue wool"])
     >>> fitted.vocabulary(), fitted.transform(["red boots"]).toarray().tolist()
@@ -47,10 +57,12 @@ class TextFeatures(TextBlock):
     """
 
     blocks: tuple[TextBlock, ...] = ()
+    encoder: str | Callable[[list[str]], Any] | None = None
 
     def __post_init__(self) -> None:
         """Refuses a mixture of the two ways to describe blocks."""
         super().__post_init__()
+        _check_encoder(self.encoder)
         if not isinstance(self.blocks, (list, tuple)):
             raise SettingsError(
                 f"blocks is a {type(self.blocks).__name__}; expected a tuple: blocks=(TextBlock(…), …)."
@@ -75,8 +87,25 @@ class TextFeatures(TextBlock):
         """The blocks, left to right."""
         return self.blocks or (self.one_block(),)
 
+    def facts(self) -> dict[str, Any]:
+        """As plain values, which tell apart what would give other rows."""
+        facts = {name: value for name, value in asdict(replace(self, encoder=None)).items() if name != "encoder"}
+        named = self.encoder if self.encoder is None or isinstance(self.encoder, str) else name_of(self.encoder)
+        return facts if named is None else {**facts, "encoder": named}
+
     def fit(self, texts: Iterable[str], threads: int | None = None) -> FittedText:
-        """Learns vocabulary and weights from any iterable of str, read once, some thousands at a time."""
+        """Learns vocabulary and weights from any iterable of str, read once, some thousands at a time.
+
+        Words and what an encoder makes weigh the same; train_text has held-out rows choose.
+        """
+        if self.encoder is None:
+            return self.fit_words(texts, threads)
+        texts = list(texts) if isinstance(texts, Iterator) else as_texts(texts)
+        words = self.fit_words(texts, threads)
+        return words.with_meaning(Meaning.of(self.encoder, words.transform(texts, threads, learning=True), 0, threads))
+
+    def fit_words(self, texts: Iterable[str], threads: int | None = None) -> FittedText:
+        """The same without the encoder."""
         blocks = self.each()
         counter = _core.TermCounter(tuple(block.term_rules() for block in blocks))
         workers = workers_of(threads)
@@ -84,7 +113,7 @@ class TextFeatures(TextBlock):
             _native_on_texts(counter.add, part, first, workers)
         if counter.texts == 0:
             raise DataError("there are no texts to fit on; expected at least one.")
-        arrays = tuple(_fit_block(counter, number, block) for number, block in enumerate(blocks))
+        arrays = tuple(fit_block(counter, number, block) for number, block in enumerate(blocks))
         return FittedText(blocks, arrays)
 
     @staticmethod
@@ -102,11 +131,14 @@ class FittedText:
         blocks: tuple[TextBlock, ...],
         arrays: tuple[dict[str, npt.NDArray[Any]], ...],
         norm: str | None = None,
+        meaning: Meaning | None = None,
     ) -> None:
         """Takes blocks with their arrays (terms, offsets, slots, idf, and letters for typing errors); reads no pages.
 
         norm: what the whole row is divided by, once its blocks stand side by side: None, "l1" or "l2".
+        meaning: what adds a block of numbers behind the words.
         """
+        self.meaning = meaning
         self._blocks = blocks
         self._norm = norm
         self._arrays = arrays
@@ -129,6 +161,11 @@ class FittedText:
     @property
     def columns(self) -> int:
         """How many features there are."""
+        return self.words + (0 if self.meaning is None else self.meaning.source.columns)
+
+    @property
+    def words(self) -> int:
+        """How many of them, the first ones, are words."""
         return int(self._vectorizer.columns)
 
     @property
@@ -147,7 +184,32 @@ class FittedText:
             raise SettingsError("tokenizer is given to text features that split words themselves; expected None.")
         bound = self._tokenizer.bound(tokenizer)
         blocks = tuple(replace(block, tokenizer=bound) for block in self._blocks)
-        return FittedText(blocks, self._arrays, self._norm)
+        return FittedText(blocks, self._arrays, self._norm, self.meaning)
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """What makes vectors of texts, if there is one that was not learnt."""
+        return None if self.meaning is None else self.meaning.encoder
+
+    def with_meaning(self, meaning: Meaning | None) -> FittedText:
+        """The same words with what adds a block of numbers to them, or (None) without."""
+        return FittedText(self._blocks, self._arrays, self._norm, meaning)
+
+    def with_encoder(self, encoder: Any) -> FittedText:
+        """The same with the function of its encoder, which no file can hold; or by name."""
+        if self.meaning is None or self.encoder is None:
+            raise SettingsError("encoder is given to text features that have none of their own; expected None.")
+        return self.with_meaning(self.meaning.bound(encoder))
+
+    def known(self, rows: Any) -> npt.NDArray[np.int64]:
+        """How much of each text is known: its terms in the vocabulary, and one for what an encoder made of it."""
+        count: npt.NDArray[np.int64] = np.diff(rows.indptr).astype(np.int64)
+        if self.meaning is None:
+            return count
+        row = np.repeat(np.arange(len(count)), count)
+        words = np.bincount(row[rows.indices < self.words], minlength=len(count))
+        known: npt.NDArray[np.int64] = words + (count > words)
+        return known
 
     def given(self, text: str) -> str:
         """What native code takes for the text: itself, or the words that a tokenizer finds in it."""
@@ -175,6 +237,14 @@ class FittedText:
         learning: these are texts that a model is trained on, where a word that is not in the vocabulary was left out on
         purpose (min_df, max_features) and is no typing error.
         """
+        if self.meaning is None:
+            return self._word_rows(texts, threads, learning)
+        texts = list(texts) if isinstance(texts, Iterator) else as_texts(texts)
+        words = self._word_rows(texts, threads, learning)
+        joined: sp.csr_array = self.meaning.joined(words, self.meaning.vectors(words, texts, threads))
+        return joined
+
+    def _word_rows(self, texts: Iterable[str], threads: int | None, learning: bool) -> sp.csr_array:
         workers = workers_of(threads)
         cut = _parts(texts, self._tokenizer)
         parts = [
@@ -188,7 +258,7 @@ class FittedText:
         np.cumsum(lengths, out=indptr[1:])
         rows = sp.csr_array(
             (values, indices.astype(index, copy=False), indptr),
-            shape=(len(lengths), self.columns),
+            shape=(len(lengths), self.words),
             copy=False,
         )
         rows.has_sorted_indices = True
@@ -206,10 +276,12 @@ class FittedText:
                 raise FormatError(
                     f"the stored vocabulary is damaged ({error}). Restore the file from a copy."
                 ) from error
-        return terms
+        return terms + [SHOWN] * (self.columns - self.words)
 
     def term(self, column: int) -> str:
-        """The term of one column."""
+        """The term of one column; all columns of an encoder are called the same."""
+        if self.words <= column < self.columns:
+            return SHOWN
         for arrays in self._arrays:
             offsets = arrays["offsets"]
             if column < len(offsets) - 1:
@@ -221,11 +293,13 @@ class FittedText:
     def settings(self) -> dict[str, Any]:
         """What `from_arrays` needs beside the arrays, fit for JSON."""
         norm = {} if self._norm is None else {"norm": self._norm}
-        return {"unicode": _core.unicode_version, "blocks": [block.described() for block in self._blocks], **norm}
+        more = norm if self.meaning is None else {**norm, "encoder": self.meaning.described()}
+        return {"unicode": _core.unicode_version, "blocks": [block.described() for block in self._blocks], **more}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All arrays by name: `<block>/terms`, `<block>/offsets`, `<block>/slots`, `<block>/idf`, `<block>/letters`."""
-        return {f"{i}/{name}": array for i, arrays in enumerate(self._arrays) for name, array in arrays.items()}
+        more = {} if self.meaning is None else self.meaning.arrays()
+        return {f"{i}/{name}": array for i, arrays in enumerate(self._arrays) for name, array in arrays.items()} | more
 
     @staticmethod
     def from_arrays(settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> FittedText:
@@ -245,63 +319,20 @@ class FittedText:
                 if named[name] is None:  # a file holds no empty arrays
                     named[name] = np.empty(0, _DTYPES[name])
             taken.append({name: _checked_array(f"{number}/{name}", name, array) for name, array in named.items()})
-        return FittedText(blocks, tuple(taken), norm)
+        words = FittedText(blocks, tuple(taken), norm)
+        try:
+            return words.with_meaning(Meaning.read(settings.get("encoder"), arrays, words.words))
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"the encoder cannot be read: {error}. Restore the file from a copy.") from error
 
 
-def _fit_block(counter: Any, number: int, block: TextBlock) -> dict[str, npt.NDArray[Any]]:
-    """Chooses the terms of one block as scikit-learn does, and weighs them."""
-    count = counter.texts
-    fewest, most = (df if is_int(df) else df * count for df in (block.min_df, block.max_df))
-    if most < fewest:
-        raise SettingsError(
-            f"max_df is {block.max_df} ({most:g} texts); expected at least min_df={block.min_df} ({fewest:g} texts)."
-        )
-    terms, offsets, texts, places = counter.finish(number, float(fewest), float(most))
-    if block.max_features is not None and len(texts) > block.max_features:
-        # As in scikit-learn, so that ties fall as they do there: numpy's default sort, columns in term order.
-        keep = np.sort((-(texts if block.binary else places)).argsort()[: block.max_features])
-        terms, offsets = _taken(terms, offsets, keep)
-        texts = texts[keep]
-    if len(texts) == 0:
-        raise DataError(
-            f"no terms are left of {count:,} texts; expected at least one. Lower min_df (now {block.min_df}), "
-            f"raise max_df (now {block.max_df}), or set single_letters=True if the words have one letter."
-        )
-    idf = np.empty(0, dtype=np.float64)
-    if block.use_idf:
-        smooth = int(block.smooth_idf)
-        idf = np.log((count + smooth) / (texts + smooth)) + 1.0
-    arrays = {"terms": terms, "offsets": offsets, "slots": _core.make_slots(terms, offsets), "idf": idf}
-    return {**arrays, LETTERS: _letters(terms)} if block.typos else arrays
-
-
-def _letters(terms: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
-    """The code points that terms have most often, letters only: what may have been meant by a wrong one."""
-    codes = np.frombuffer(terms.tobytes().decode("utf-8", "surrogatepass").encode("utf-32-le", "surrogatepass"), "<u4")
-    found, times = np.unique(codes, return_counts=True)
-    letters = np.array([_is_letter(int(code)) for code in found], dtype=bool)
-    found, times = found[letters], times[letters]
-    most = np.argsort(-times, kind="stable")[:_MOST_LETTERS]
-    return np.sort(found[most]).astype(np.uint32)
-
-
-def _is_letter(code: int) -> bool:
-    """Whether a code point can be written by mistake: of a word, no digit or sign, no script without spaces."""
-    if code < 128:
-        return chr(code).isalpha()
-    return bool(_core.character(code)[0] & 0b110001 == 1)
-
-
-def _taken(
-    terms: npt.NDArray[np.uint8], offsets: npt.NDArray[np.uint64], keep: npt.NDArray[np.intp]
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
-    """The terms at rising positions `keep`, packed again."""
-    lengths = np.diff(offsets).astype(np.int64)
-    kept = np.zeros(len(lengths), dtype=bool)
-    kept[keep] = True
-    new_offsets = np.zeros(len(keep) + 1, dtype=np.uint64)
-    np.cumsum(lengths[keep], out=new_offsets[1:])
-    return np.ascontiguousarray(terms[np.repeat(kept, lengths)]), new_offsets
+def _check_encoder(encoder: Any) -> None:
+    if isinstance(encoder, str):
+        check_name(encoder)
+        if is_learnt(encoder):
+            size_of(encoder)
+    elif encoder is not None:
+        name_of(encoder)
 
 
 def _tokenizer_of(blocks: tuple[TextBlock, ...]) -> Tokenizer | None:
@@ -348,8 +379,8 @@ def _checked_array(path: str, name: str, array: npt.NDArray[Any] | None) -> npt.
             f"array {path} is {found}; expected a contiguous list of {np.dtype(_DTYPES[name]).name}. "
             "Restore the file from a copy."
         )
-    if name == LETTERS and len(array) > _MOST_LETTERS:
+    if name == LETTERS and len(array) > MOST_LETTERS:
         raise FormatError(
-            f"array {path} has {len(array):,} letters; expected at most {_MOST_LETTERS}. Restore the file from a copy."
+            f"array {path} has {len(array):,} letters; expected at most {MOST_LETTERS}. Restore the file from a copy."
         )
     return array

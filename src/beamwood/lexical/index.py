@@ -89,6 +89,8 @@ def index_text(
     kind_of(weights)
     if text is not None and not isinstance(text, TextFeatures):
         raise SettingsError(f"text is a {type(text).__name__}; expected TextFeatures(…), or None.")
+    if text is not None and text.encoder is not None:
+        raise SettingsError("text has an encoder; expected none. An index ranks by words only: use train_text.")
     texts = as_texts(documents)
     strings = string_sections(names, keys, len(texts))  # wrong ones are found before the work
     fitted = counting(text or TextFeatures()).fit(texts, threads)

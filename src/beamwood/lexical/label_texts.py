@@ -47,7 +47,8 @@ class LabelTexts:
         """Labels x features, in the order of the table; None where no label has a text."""
         if not self.keys:
             return None
-        rows = fitted.transform(list(self.texts), threads=threads, learning=True).tocoo()
+        only = fitted.with_meaning(None)
+        rows = only.transform(list(self.texts), threads=threads, learning=True).tocoo()
         number = np.array([table.id_of(key) for key in self.keys], np.int64)
         shape = (len(table), fitted.columns)
         return sp.csr_array(sp.coo_array((rows.data, (number[rows.row], rows.col)), shape=shape))
@@ -72,7 +73,9 @@ def read_label_texts(path: str | os.PathLike[str]) -> dict[str, str]:
 def in_words(lexical: Mapping[str, Any]) -> str:
     """What training found out about words of labels, in a line."""
     if "both" not in lexical:
-        return f"words of labels: {'kept' if lexical['kept'] else 'left out'}, {lexical.get('why', 'asked for')}"
+        asked = "as asked for" if lexical.get("asked") else "for labels that have only a text"
+        said = f"kept {asked}" if lexical["kept"] else "left out"
+        return f"words of labels: {said}; {lexical['why']}" if "why" in lexical else f"words of labels: {said}"
     gains = ", ".join(f"{name} {before:.1f} → {lexical['both'][name]:.1f}" for name, before in lexical["trees"].items())
     why = "kept" if lexical["kept"] else f"left out, {lexical['why']}"
-    return f"words of labels: {why}; {lexical['rows']:,} held-out rows: {gains}"
+    return f"words of labels: {why}. On {lexical['rows']:,} held-out rows, without → with them: {gains}"

@@ -55,7 +55,7 @@ def lexical_member(
     problem: Problem, lexical: bool | str, texts: Any, trees_of: TreesOf, seed: int, threads: int
 ) -> Member:
     """The member of a problem, whose rows are as the trees see them. texts: labels x features of their own, or None."""
-    if lexical == "auto" and texts is None and problem.X.nnz > LONG_ROWS * problem.rows:
+    if lexical == "auto" and texts is None and problem.word_rows.nnz > LONG_ROWS * problem.rows:
         return Member({"kept": False, "why": f"rows have more than {LONG_ROWS} features: words would take too long"})
     head, told = _fitted(problem, texts, trees_of, seed, threads)
     only_texts = texts is not None and bool((np.diff(texts.indptr)[problem.rows_of_label == 0] > 0).any())
@@ -64,7 +64,7 @@ def lexical_member(
     if not told["kept"]:
         return Member(told)
     head = USUAL if head is None else head
-    counts = word_counts(problem.X, problem.Y, texts)
+    counts = word_counts(problem.word_rows, problem.Y, texts)
     told.setdefault("k1", usual_k1(problem.rows_per_label))
     words = word_weights(counts, told["k1"])
     told["words_per_label"] = float(counts.sum(dtype=np.float64) / max(1, problem.labels))  # new labels need it
@@ -91,7 +91,7 @@ def _fitted(
         "error": dict(zip(MEASURES, np.round(error, 2).tolist(), strict=True)),
     }
     if not told["kept"]:
-        told["why"] = "words gain nothing on held-out rows"
+        told["why"] = "not every measure gains clearly"
     return head, told
 
 
@@ -101,7 +101,7 @@ def _best_k1(trees: Any, kept: Problem, held: Problem, texts: Any, threads: int)
     path, rowless = trees.info()["path"], kept.rows_of_label == 0
     best: tuple[float, Candidates, Head] | None = None
     most: npt.NDArray[np.float64] = np.zeros(1)
-    counts = word_counts(kept.X, kept.Y, texts)
+    counts = word_counts(kept.word_rows, kept.Y, texts)
     usual = usual_k1(kept.rows_per_label)
     for k1 in (usual, *(other for other in K1 if other != usual)):
         found = candidates(listed, path, word_weights(counts, k1), held, rowless, threads)
@@ -136,7 +136,7 @@ def smaller_problem(problem: Problem, texts: Any, seed: int) -> tuple[Problem, P
     Y = sp.csr_matrix(problem.Y[:, chosen])
     rows = np.flatnonzero(np.diff(Y.indptr))
     lost, own = _lost_rows(problem, Y, texts, chosen, dice)
-    long, twice = max(1.0, problem.X.nnz / max(1, problem.rows)), 2 if lost.any() else 1
+    long, twice = max(1.0, problem.word_rows.nnz / max(1, problem.rows)), 2 if lost.any() else 1
     most = min(twice * MOST_ROWS, max(FEWEST_ROWS, int(twice * MOST_ENTRIES / long)))
     count = min(most, len(rows) // SHARE_OF_ROWS)
     if count < FEWEST_ROWS or len(chosen) < FEWEST_LABELS:
@@ -168,7 +168,7 @@ def _lost_rows(
     share = min(max(len(only) / problem.labels, LEAST_LOST), MOST_LOST)
     lost[dice.permutation(len(chosen))[: int(share * len(chosen))]] = True
     bare = np.flatnonzero(lost & (np.diff(own.indptr) == 0))
-    words = word_counts(problem.X, sp.csr_matrix(Y[:, bare]))
+    words = word_counts(problem.word_rows, sp.csr_matrix(Y[:, bare]))
     places = []
     for label, (a, b) in enumerate(pairwise(words.indptr)):
         few = dice.permutation(np.arange(a, b))[: length[dice.choice(only)]]

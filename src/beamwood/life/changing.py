@@ -59,6 +59,13 @@ class Changing(Ranker):
         """
         return self._changed(self._parts.with_tokenizer(tokenizer), self._report)
 
+    def with_encoder(self, encoder: Any) -> Self:
+        """The same model with the encoder that makes vectors of its texts, a function or a name: no file can hold it.
+
+        One that makes other vectors than the one it was trained with is refused.
+        """
+        return self._changed(self._parts.with_encoder(encoder), self._report)
+
     def with_rows_of_label(self, counts: npt.ArrayLike) -> Self:
         """The same model, with the number of training rows that have each label."""
         return self._changed(assemble.with_rows_of_label(self._parts, counts), self._report)

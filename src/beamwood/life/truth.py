@@ -30,6 +30,8 @@ class Known(Protocol):
     @property
     def n_labels(self) -> int: ...
     @property
+    def has_keys(self) -> bool: ...
+    @property
     def text(self) -> FittedText | None: ...
     def label_of(self, key: str) -> int | None: ...
 
@@ -50,10 +52,20 @@ def rows_and_all_truth(model: Known, X: Any, Y: Any) -> tuple[Any, Any]:
     """The same, but labels that the model lacks have columns of their own behind those of the model, to be missed."""
     Y = as_rows(Y)
     rows = _rows(model, as_rows(X))
-    truth = truth_of_keys(model, as_label_keys(Y))[0] if has_keys(Y) else _truth(model, Y)
+    truth = _truth_of_keys(model, as_label_keys(Y)) if has_keys(Y) else _truth(model, Y)
     if truth.shape[0] != rows.shape[0]:
         raise DataError(f"Y has {truth.shape[0]:,} rows and X {rows.shape[0]:,}; expected as many of each.")
     return rows, truth
+
+
+def _truth_of_keys(model: Known, keys: list[list[str]]) -> Any:
+    truth, unknown = truth_of_keys(model, keys)
+    if unknown and not model.has_keys:
+        raise DataError(
+            "Y has label keys, and this model calls labels by their numbers; expected label ids or a matrix. Give the "
+            "model keys first: model.with_names(keys=…)."
+        )
+    return truth
 
 
 def truth_of_keys(model: Known, keys: Iterable[Iterable[str]]) -> tuple[Any, int]:

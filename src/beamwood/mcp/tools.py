@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from beamwood.errors import SettingsError
-from beamwood.explain import finite
+from beamwood.explain import Step, finite
 from beamwood.mcp.protocol import Tool
 from beamwood.model import Model
+from beamwood.show.answers import summed_shares
 
 MOST_HITS = 100
 _SHARES = 12  # words of an explanation that an agent gets per layer: it pays for every one
+
+
+def _largest(step: Step) -> list[dict[str, Any]]:
+    """The words that add most; the numbers of an encoder are one of them."""
+    largest = summed_shares(step)[:_SHARES]
+    return [finite({"word": word, "product": product} if of is None else asdict(of)) for word, product, of in largest]
 
 
 def tools_of(model: Model, name: str) -> list[Tool]:
@@ -29,10 +37,13 @@ def tools_of(model: Model, name: str) -> list[Tool]:
     def explain(text: Any, label: Any) -> dict[str, Any]:
         if not isinstance(label, str):
             raise SettingsError(f"label is a {type(label).__name__}; expected the key of a label.")
-        told = model.explain(text, label).to_dict()
-        for tree in told["trees"]:
-            for step in tree["steps"]:
-                step["shares"] = sorted(step["shares"], key=lambda share: -abs(share["product"] or 0.0))[:_SHARES]
+        explanation = model.explain(text, label)
+        told = explanation.to_dict()
+        for tree, plain in zip(explanation.trees, told["trees"], strict=True):
+            for step, shown in zip(tree.steps, plain["steps"], strict=True):
+                shown["shares"] = _largest(step)
+        if explanation.words is not None:
+            told["words"]["shares"] = _largest(explanation.words)
         return told
 
     def info() -> dict[str, Any]:

@@ -44,6 +44,10 @@ class ServeOptions:
         metavar="NAME=FILE", type=list[str], read=lambda words: dict(name_and_file("--filter", word) for word in words),
     )  # fmt: skip
     uri_prefix: str = _option("What comes before a key in the answers for Annif.", MODELS, "")
+    encoder: str | None = _option(
+        "What makes vectors of texts, of a model that cannot open it by itself: onnx:FOLDER, model2vec:FOLDER.", MODELS,
+        metavar="NAME",
+    )  # fmt: skip
     warm: str = _option(
         "Before it says that it is ready: questions, file (also reads the whole file) or off.", MODELS, "questions",
     )  # fmt: skip

@@ -31,7 +31,7 @@ OWNERS = "part/owner"  # of the upper part: the shard of each label
 LABELS = "part/labels"  # of a shard: the model's number of each of its labels, rising
 MOST_SHARDS = 4096
 _GROUPS = 4  # parents per shard from which on siblings stay together
-_OF_THE_TOP = ("text", "cut", "lexical", "calibration", "baselines", "updates", "blocks", "tokenizer")
+_OF_THE_TOP = ("text", "cut", "lexical", "calibration", "baselines", "updates", "blocks", "tokenizer", "encoder")
 _OF_TREES = ("tree", PREFIX)
 
 

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from beamwood import _core
 from beamwood.engine import Engine, Forests
 from beamwood.errors import FormatError, SettingsError
 from beamwood.filters import Filter
-from beamwood.hits import JsonAnswer
-from beamwood.inputs.arguments import checked_text
 from beamwood.ranker import Ranker
 from beamwood.shards.cut import OWNERS
 from beamwood.shards.folder import TOP, Manifest, read_manifest
@@ -36,11 +33,17 @@ class Sharded(Ranker):
     _finds_texts = False
 
     def __init__(
-        self, folder: str | os.PathLike[str], *, memory: str = "map", verify: bool = False, send: Send | None = None
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        memory: str = "map",
+        verify: bool = False,
+        send: Send | None = None,
+        encoder: Any = None,
     ) -> None:
         """Opens the folder that `bw.shard` wrote.
 
-        memory, verify: as in `bw.load`.
+        memory, verify, encoder: as in `bw.load`.
         send:           who asks the shards, where they are elsewhere: takes what each is asked, gives what each told,
                         or the error that kept it from telling. None: shards are opened here.
         """
@@ -52,6 +55,7 @@ class Sharded(Ranker):
                 f"{manifest.folder / TOP} is not the one that the manifest lists; expected version {manifest.top}. Get "
                 "a fresh copy of the folder."
             )
+        parts = parts if encoder is None else parts.with_encoder(encoder)
         super().__init__(parts, Engine(), Forests(parts))
         self._manifest = manifest
         chosen = send if send is not None else _Here(manifest, memory, verify)
@@ -85,26 +89,6 @@ class Sharded(Ranker):
         """Labels, features, depth and settings of the model; bytes of its upper part and of each shard."""
         sizes = [one.bytes for one in self._manifest.shards]
         return {**self._parts.info(), "shards": self.n_shards, "bytes_of_shards": sizes}
-
-    def search_json(
-        self,
-        text: str,
-        k: int = 10,
-        beam: int | None = None,
-        min_score: float | None = None,
-        filter: Filter | None = None,
-    ) -> JsonAnswer:
-        """As the model's search_json."""
-        X = self._fitted_text().transform([checked_text(text)], threads=1)
-        labels, scores, found = self.found(X, k, beam, filter=filter)
-        least = -np.inf if min_score is None else min_score
-        known = np.diff(X.indptr).astype(np.int64)
-        row = bytes(_core.rows_json(labels, scores, known, self._captions, least, found))
-        return JsonAnswer(row[1:-1], 0)
-
-    def native_parts(self) -> tuple[Any, ...]:
-        """As the model's; but no native code can search by itself what lies elsewhere."""
-        return None, self._fitted_text().vectorizer, self._captions, None
 
     def score(self, X: Any, labels: Any, *, threads: int = 1) -> Any:
         """Not of a model that was cut."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from beamwood.encoders.named import SHOWN
 from beamwood.show.html import bar, table
 
 _SHOWN = 10  # queries of an answer to many
@@ -64,7 +65,8 @@ def explanation_html(explanation: Any) -> str:
     rows: list[list[Any]] = []
     for tree in explanation.trees:
         for step in tree.steps:
-            rows.append([tree.tree, step.layer, _shares(step), step.z, step.score])
+            where = [None, None] if step.layer is None else [tree.tree, step.layer]
+            rows.append([*where, _shares(step), step.z, step.score])
     if explanation.words is not None:
         rows.append(["words", None, _shares(explanation.words), explanation.words.z, None])
     caption = f"{explanation.name}: score {explanation.score:.4g}"
@@ -81,5 +83,15 @@ def _plain(value: Any) -> str:
 
 
 def _shares(step: Any) -> str:
-    largest = sorted(step.shares, key=lambda share: -abs(share.product))[:_SHARES]
-    return ", ".join(f"{share.word} {share.product:+.3g}" for share in largest) or "nothing in common"
+    largest = summed_shares(step)[:_SHARES]
+    return ", ".join(f"{word} {product:+.3g}" for word, product, _ in largest) or "nothing in common"
+
+
+def summed_shares(step: Any) -> list[tuple[str, float, Any]]:
+    """What each word adds to a sum, the largest first, and its share; the numbers of an encoder count as one word.
+
+    That one has no share of its own (None), and its sum is for people: the engine adds its numbers one by one.
+    """
+    words = [(share.word, share.product, share) for share in step.shares if share.word != SHOWN]
+    encoded = [share.product for share in step.shares if share.word == SHOWN]
+    return sorted(words + [(SHOWN, sum(encoded), None)] * bool(encoded), key=lambda each: -abs(each[1]))

@@ -25,9 +25,9 @@ class Rates(NamedTuple):
 
 
 RATES = {
-    "fast": Rates(13.0, 84.0, 13.0, 1.8e8, 293.0),
-    "balanced": Rates(80.0, 305.0, 84.0, 2.0e8, 547.0),
-    "best": Rates(152.0, 573.0, 130.0, 2.5e8, 810.0),
+    "fast": Rates(9.5, 84.0, 12.0, 1.8e8, 293.0),
+    "balanced": Rates(54.0, 305.0, 50.0, 2.0e8, 547.0),
+    "best": Rates(103.0, 573.0, 78.0, 2.5e8, 810.0),
 }
 # How cost per label grows with rows per label, and with words per row.
 TRAINING, FILE, QUERY = (0.77, 0.18), (0.82, 0.25), (0.10, 0.0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from beamwood.errors import DataError
-from beamwood.inputs.arguments import cores, plain_array, positive
+from beamwood.inputs.arguments import as_strings, cores, plain_array, positive
 from beamwood.inputs.matrices import is_sparse
 from beamwood.inputs.text import FittedText
 from beamwood.lexical.head import Head
@@ -46,7 +46,9 @@ class Assembly:
         if not layers:
             raise DataError("The list of layers is empty; expected at least one. Give the layers from the top down.")
         if not self.sizes:
-            self.features = int(layers[0].weights.shape[0]) if is_sparse(layers[0].weights) else 0
+            top = layers[0].weights
+            two = is_sparse(top) or (isinstance(top, np.ndarray) and top.ndim == 2)
+            self.features = int(top.shape[0]) if two else 0
         arrays, size, self.labels = build_tree(layers, len(self.sizes), self.features, cores())
         self.sections |= arrays
         self.sizes.append(size)
@@ -137,13 +139,16 @@ def _numbers(shape: ModelShape) -> str:
 
 def one_tree(parts: ModelParts, tree: int) -> ModelParts:
     """A model of one of the trees, without names or text features."""
-    shape = replace(parts.shape, trees=(parts.shape.trees[tree],), text=None, tokenizer=None, **_NO_ANSWERS)
+    shape = replace(
+        parts.shape, trees=(parts.shape.trees[tree],), text=None, tokenizer=None, encoder=None, **_NO_ANSWERS
+    )
     return ModelParts(shape, parts.tree_sections(tree, 0))
 
 
 def with_names(parts: ModelParts, names: Sequence[str] | None, keys: Sequence[str] | None) -> ModelParts:
     """The same with other names for people and other unique keys (default: those that it has, else the names)."""
     stored = StringTable.from_arrays(parts.sections, "keys", parts.shape.labels)
+    names = None if names is None else as_strings(names, "names")
     if keys is None and names is not None and stored is not None:
         keys = [stored[label] for label in range(parts.shape.labels)]
         names = None if list(names) == keys else names
@@ -179,7 +184,9 @@ def with_text(parts: ModelParts, text: FittedText) -> ModelParts:
         )
     kept = {name: array for name, array in parts.sections.items() if not name.startswith("text/")}
     function = None if text.tokenizer is None else text.tokenizer.function
-    shape = replace(parts.shape, text=text.settings(), tokenizer=function)
+    meaning = text.meaning
+    encoder, blocks = (None, parts.shape.blocks) if meaning is None else (meaning.encoder, meaning.blocks)
+    shape = replace(parts.shape, text=text.settings(), tokenizer=function, encoder=encoder, blocks=blocks)
     return ModelParts(shape, kept | {f"text/{name}": array for name, array in text.arrays().items()})
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from beamwood import _core
 from beamwood.errors import DataError, FormatError
 from beamwood.inputs.arguments import plain_array
-from beamwood.inputs.matrices import as_float32, columns_as_csr, is_sparse
+from beamwood.inputs.matrices import as_float32, columns_as_csr, is_sparse, whole_columns
 from beamwood.storage.layers import Layer, Nodes
 
 Array = npt.NDArray[Any]
@@ -83,11 +83,12 @@ def build_tree(
 
 
 def checked_columns(layer: Layer, features: int, what: str) -> Any:
-    """The weights as canonical float32 CSC."""
-    if not is_sparse(layer.weights) or layer.weights.ndim != 2:
+    """The weights as canonical float32 CSC; of a dense array every number is stored, also zeros."""
+    dense = isinstance(layer.weights, np.ndarray)
+    if not (dense or is_sparse(layer.weights)) or layer.weights.ndim != 2:
         raise DataError(
-            f"The weights of {what} are a {type(layer.weights).__name__}; expected a scipy sparse matrix, features x "
-            "nodes. Make one with scipy.sparse.csc_array."
+            f"The weights of {what} are a {type(layer.weights).__name__}; expected a scipy sparse matrix or a numpy "
+            "array with two dimensions, features x nodes. Make one with scipy.sparse.csc_array."
         )
     if layer.weights.shape[0] != features:
         raise DataError(
@@ -96,7 +97,8 @@ def checked_columns(layer: Layer, features: int, what: str) -> Any:
         )
     if layer.weights.shape[1] == 0:
         raise DataError(f"{what} has no nodes; expected at least one. Leave the layer out.")
-    by_node = columns_as_csr(layer.weights, f"The weights of {what}")
+    given = whole_columns(layer.weights, f"The weights of {what}") if dense else layer.weights
+    by_node = columns_as_csr(given, f"The weights of {what}")
     return sp.csc_array((by_node.data, by_node.indices, by_node.indptr), shape=by_node.shape[::-1])
 
 

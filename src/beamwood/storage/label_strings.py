@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from beamwood.errors import DataError
+from beamwood.inputs.arguments import is_column, one_by_one
 from beamwood.storage.parts import ModelParts
 from beamwood.storage.strings import StringTable, native_strings
 
@@ -25,6 +25,11 @@ class LabelStrings:
         self._keys = StringTable.from_arrays(parts.sections, "keys", self._labels)
         self._names = StringTable.from_arrays(parts.sections, "names", self._labels)
         self.native: tuple[Any, Any] = native_strings(self._keys), native_strings(self._names)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether labels are called by keys; else by their numbers."""
+        return self._keys is not None
 
     def key(self, label: int) -> str:
         """The unique key of a label; its number when the model has no keys."""
@@ -96,9 +101,9 @@ def given_labels(labels: Any, rows: int, strings: LabelStrings, count: int) -> n
                 f"labels has {labels[outside][0]}; expected numbers from 0 to {count - 1:,}, or -1 for none."
             )
         return np.ascontiguousarray(labels, np.int64)
-    if isinstance(labels, (str, bytes, dict)) or not isinstance(labels, Iterable):
+    if isinstance(labels, (str, bytes)) or not (is_column(labels) or isinstance(labels, range)):
         raise DataError(
             f"labels is a {type(labels).__name__}; expected a list of label keys or numbers, or a matrix of numbers."
         )
-    numbers = np.array([strings.number(label) for label in labels], np.int64)
+    numbers = np.array([strings.number(label) for label in one_by_one(labels)], np.int64)
     return np.ascontiguousarray(np.broadcast_to(numbers, (rows, len(numbers))))

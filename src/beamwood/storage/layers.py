@@ -22,7 +22,8 @@ class Nodes:
 class Layer:
     """The nodes of one layer, in any order.
 
-    weights: scipy sparse, features x nodes, float32: column j is the weight vector of node j.
+    weights: features x nodes, float32: column j is the weight vector of node j. Scipy sparse; or a numpy array, every
+             number of which is stored.
     parent:  for each node the index of its parent in the layer above (all zeros in the top layer).
     bias:    one float per node, added last; +inf and -inf make a node that always scores best or worst.
     label:   the label id of each leaf, -1 for inner nodes. None: inner nodes everywhere but in the last layer,

@@ -89,6 +89,9 @@ class ModelParts:
                 f"The model is damaged: it has {fitted.columns:,} terms; expected {self.shape.features:,}, one per "
                 "feature. Get a fresh copy of its file."
             )
+        if fitted.meaning is not None and fitted.meaning.blocks != self.shape.blocks:
+            raise FormatError("The model is damaged: its blocks are not those of its texts. Get a fresh copy.")
+        fitted = fitted if self.shape.encoder is None else fitted.with_encoder(self.shape.encoder)
         return fitted if self.shape.tokenizer is None else fitted.with_tokenizer(self.shape.tokenizer)
 
     def with_tokenizer(self, tokenizer: Any) -> ModelParts:
@@ -96,6 +99,12 @@ class ModelParts:
         if self.shape.text is None:
             raise SettingsError("tokenizer is given to a model that knows no words; expected None.")
         return replace(self, shape=replace(self.shape, tokenizer=tokenizer))
+
+    def with_encoder(self, encoder: Any) -> ModelParts:
+        """The same with the encoder that makes vectors of texts; its file is the same too."""
+        if self.shape.text is None:
+            raise SettingsError("encoder is given to a model that knows no words; expected None.")
+        return replace(self, shape=replace(self.shape, encoder=encoder))
 
     def info(self) -> dict[str, Any]:
         """Labels, features, depth, non-zeros, bytes by section, and settings."""
@@ -123,6 +132,8 @@ class ModelParts:
             else {**shape.lexical, "head": None if shape.head is None else shape.head.describe()},
             "calibration": shape.calibration,
             "cut": shape.cut,
+            "blocks": None if shape.blocks is None else shape.blocks.describe(),
+            "encoder": None if shape.text is None else shape.text.get("encoder"),
             "baselines": shape.baselines,
             "nonzeros": nonzeros,
             "bytes": sum(sizes.values()),

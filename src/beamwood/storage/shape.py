@@ -62,11 +62,18 @@ class ModelShape:
     beam: int = USUAL_BEAM  # nodes kept per layer in a search that does not say how many
     notes: dict[str, str] = field(default_factory=dict)  # what the user wrote on it: a date, which data, a comment
     tokenizer: Any = field(default=None, compare=False)  # the function that finds words, which no file holds
+    encoder: Any = field(default=None, compare=False)  # the one that makes vectors of texts; no file holds it either
 
     @property
     def columns(self) -> int | FeatureBlocks:
         """What a query must have, for as_csr: so many features, or the named blocks that they are made of."""
         return self.features if self.blocks is None else self.blocks
+
+    @property
+    def words(self) -> int | None:
+        """How many features are words, the first ones, where others are what an encoder makes of a text."""
+        encoded = self.text is not None and self.text.get("encoder") is not None
+        return self.blocks.each[0].columns if encoded and self.blocks is not None else None
 
     def describe(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -103,6 +110,7 @@ class ModelShape:
             "index-1": self.index is not None,  # inverted lists
             "head-2": self.head is not None,  # answers of trees and lists together
             "text-2": self._has_new_words(),
+            "encoder-1": self.words is not None,  # texts become words and vectors
             "part-1": self.part is not None,  # some of the weights only
         }
         return [feature for feature, here in used.items() if here]

@@ -28,7 +28,7 @@ FORMAT_VERSION = 2
 REQUIRED = ["threads-3"]  # what a reader of our files must know
 KNOWN_FEATURES = frozenset(
     {"chunk-1", "threads-1", "threads-2", "threads-3", "compact-1", "discount-1", "unit-rows-1", "index-1"}
-    | {"head-1", "head-2", "text-2", "part-1"}
+    | {"head-1", "head-2", "text-2", "part-1", "encoder-1"}
 )  # what this version knows; loading.py refuses those of previews
 ALIGNMENT = 64
 RESERVED = 1 << 16  # bytes that a file written piece by piece keeps free for its header

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from beamwood import _core
 from beamwood.errors import DataError, FormatError
-from beamwood.inputs.arguments import cores
+from beamwood.inputs.arguments import as_strings, cores
 from beamwood.storage.store import check_intact
 
 Array = npt.NDArray[Any]
@@ -108,9 +108,9 @@ def not_utf8(text: object, what: str) -> str:
 
 def string_sections(names: Sequence[str] | None, keys: Sequence[str] | None, labels: int) -> dict[str, Array]:
     """The tables of keys and names; names that are the keys are stored once."""
+    names = None if names is None else as_strings(names, "names", f"{labels:,} ")
+    keys = None if keys is None else as_strings(keys, "keys", f"{labels:,} ")
     for what, strings in (("names", names), ("keys", keys)):
-        if strings is not None and (isinstance(strings, str) or not isinstance(strings, (Sequence, np.ndarray))):
-            raise DataError(f"{what} is a {type(strings).__name__}; expected a list of {labels:,} strings.")
         if strings is not None and len(strings) != labels:
             raise DataError(f"There are {len(strings):,} {what}; expected {labels:,}, one for each label.")
     if keys is None:

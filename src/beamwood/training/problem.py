@@ -26,6 +26,7 @@ class Problem:
     row_weights: what each row counts, or None: all count 1.
     negatives: rows x labels, CSR: label ids that a row must learn to tell from its own, or None.
     label_features: labels x features of the labels' own, or None.
+    words: how many features are words, the first ones; None: all.
     """
 
     X: Any
@@ -33,6 +34,12 @@ class Problem:
     row_weights: npt.NDArray[np.float32] | None = None
     negatives: Any = None
     label_features: Any = None
+    words: int | None = None
+
+    @cached_property
+    def word_rows(self) -> Any:
+        """X with words only, in as many columns."""
+        return words_only(self.X, self.words)
 
     @property
     def rows(self) -> int:
@@ -77,6 +84,7 @@ def checked_problem(
     row_weights: Any = None,
     negatives_matrix: LabelsLike | None = None,
     label_features: MatrixLike | None = None,
+    words: int | None = None,
 ) -> Problem:
     """Checks all that a training needs of its data; leaves out rows that teach nothing and says how many."""
     features, relevance = _features(X, "X"), label_matrix(Y, "Y")
@@ -100,7 +108,7 @@ def checked_problem(
         found = described.shape[0]
         _need(found == labels, f"label_features has {found:,} rows for {labels:,} labels; expected one row per label")
     weights = _checked_row_weights(row_weights, rows)
-    return _only_teaching_rows(Problem(features, sp.csr_matrix(relevance), weights, negatives, described))
+    return _only_teaching_rows(Problem(features, sp.csr_matrix(relevance), weights, negatives, described, words))
 
 
 def _features(matrix: Any, what: str) -> Any:
@@ -142,4 +150,14 @@ def _only_teaching_rows(problem: Problem) -> Problem:
         None if problem.row_weights is None else problem.row_weights[at],
         None if problem.negatives is None else problem.negatives[at],
         problem.label_features,
+        problem.words,
     )
+
+
+def words_only(rows: Any, words: int | None) -> Any:
+    """CSR rows without the features from a number on, in as many columns; None: as they are."""
+    if words is None:
+        return rows
+    kept = rows.indices < words
+    start = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
+    return sp.csr_matrix((rows.data[kept], rows.indices[kept], start), shape=rows.shape)

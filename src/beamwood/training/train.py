@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from beamwood.blocks.blocks import FeatureBlocks
-from beamwood.blocks.weights import Each, Quality, weighed_blocks, without_words
+from beamwood.blocks.text_rows import Weighing, text_rows
+from beamwood.blocks.weights import Each, Quality, check_weights, weighed_blocks, without_words
+from beamwood.encoders.meaning import MEANING, WORDS
 from beamwood.errors import DataError, SettingsError, warn
 from beamwood.inputs.arguments import as_texts, workers
 from beamwood.inputs.label_matrix import LabelsLike
@@ -42,19 +44,14 @@ from beamwood.training.checkpoint import (
 from beamwood.training.matched import matcher_for
 from beamwood.training.memory import available_bytes, estimated_bytes, refuse_if_too_big
 from beamwood.training.problem import Problem, checked_problem
-from beamwood.training.progress import Progress, Update, progress_for
+from beamwood.training.progress import Progress, progress_for
 from beamwood.training.report import Stopwatch
 from beamwood.training.settings import Settings, checked_seed, settings_for
-from beamwood.training.stages import (
-    keep_text,
-    kept_text,
-)
 from beamwood.training.trees import How, grown_trees, report_of
 from beamwood.training.weights import Learner, Match, Skeleton, layer_weights
 
-_ROWS_AND_LABELS = ("row_weights", "label_features", "negatives_matrix")  # what train takes beside X, Y and settings
+_ROWS_AND_LABELS = ("label_features", "negatives_matrix")  # what train takes beside X, Y and settings
 _RANKS = 10  # of answers that weights of blocks are judged by
-_TOLD = 4096  # texts between two words of progress
 
 
 def train(
@@ -101,7 +98,7 @@ def train(
                       and gives the same model; with other data or settings it is refused. The folder stays: remove it
                       when the model is saved.
     calibrate:        the model also knows probabilities, and a cut for f1: curves are fitted on a share of the rows
-                      (True: a twentieth, 2,000 to 20,000), ranked by a second model that has not seen them. Weights
+                      (True: a fifth, at most 50,000), ranked by a second model that has not seen them. Weights
                       and rankings stay the same; it takes about as long as the trees again.
     learner:          who works out the weights of a layer; None: this process. `beamwood.ray` hands in a cluster.
     block_weights:    how much each block of X counts; None: held-out rows choose, and may leave a block out (0). That
@@ -139,12 +136,14 @@ def train_text(
     preset: str = "balanced",
     names: Mapping[str, str] | None = None,
     label_texts: Mapping[str, str] | None = None,
+    row_weights: npt.ArrayLike | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: bool | Progress = True,
     checkpoint: str | os.PathLike[str] | None = None,
     calibrate: bool | float = False,
     learner: Learner | None = None,
+    block_weights: Mapping[str, float] | None = None,
     **settings: Any,
 ) -> Model:
     """Trains a model that ranks labels for texts. It then answers `model.search("some text")`.
@@ -157,6 +156,9 @@ def train_text(
     names:  what people read for a key, where that is not the key itself.
     label_texts: for label keys a text that describes them: its words count as those of the label's rows do. A label
                  that has a text and no row can be found too, by its words.
+    block_weights: with an encoder (see `TextFeatures`), how much "words" and "meaning" count; None: held-out rows
+                 choose, and leave the encoder out where it gains nothing.
+    row_weights: how much whole texts matter, one number per text.
 
     >>> texts, labels = ["red wool socks", "blue boots"] * 3, [["socks"], ["boots"]] * 3
     >>> model = train_text(texts, labels, preset="fast", progress=False)
@@ -166,11 +168,14 @@ def train_text(
     texts, labels = as_texts(texts), as_label_keys(labels)
     if text is not None and not isinstance(text, TextFeatures):
         raise SettingsError(f"text is a {type(text).__name__}; expected TextFeatures(…), or None.")
+    if block_weights is not None and (text is None or text.encoder is None):
+        raise SettingsError("block_weights is given without an encoder; expected text=TextFeatures(encoder=…).")
+    check_weights(block_weights, (WORDS, MEANING))
     if len(texts) != len(labels):
         raise DataError(
             f"there are {len(texts):,} texts and {len(labels):,} lists of labels; expected one list per text."
         )
-    more = {name: settings.pop(name) for name in _ROWS_AND_LABELS if name in settings}
+    more = {name: settings.pop(name) for name in _ROWS_AND_LABELS if name in settings} | {"row_weights": row_weights}
     limit = settings.pop("max_memory", None)
     if more.get("label_features") is not None:
         settings.setdefault("vectors", "pifa+features")
@@ -186,36 +191,19 @@ def train_text(
     watch, text = Stopwatch(progress_for(progress)), text or TextFeatures()
     with checkpoint_in(checkpoint) as kept:
         if checkpoint is not None:
-            kept.same(data=hash_of_texts([*texts, *described.texts]), text=asdict(text), **how.facts())
-        with watch.stage("text features", len(texts)) as update:
-            fitted, X = kept_text(kept) or _features(texts, described.texts, text, threads, update, kept)
-        problem = checked_problem(X, table.matrix(labels), **more)
+            weights = (
+                {} if block_weights is None else {"block_weights": {n: float(w) for n, w in block_weights.items()}}
+            )
+            kept.same(data=hash_of_texts([*texts, *described.texts]), text={**text.facts(), **weights}, **how.facts())
+        Y, weigh = table.matrix(labels), Weighing(block_weights, how.seed, threads, _block_quality(threads))
+        fitted, X = text_rows(texts, described.texts, text, Y, weigh, watch, kept)
+        meaning = fitted.meaning
+        problem = checked_problem(X, Y, words=None if meaning is None else fitted.words, **more)
         how = replace(how, calibrate=checked_share(calibrate, problem.rows))
         strings = string_sections(None if names is None else table.names, table.keys, problem.labels)
-        return _trained(problem, how, watch, strings, kept, fitted, described.matrix(fitted, table, threads))
-
-
-def _features(
-    texts: Sequence[str],
-    described: Sequence[str],
-    text: TextFeatures,
-    threads: int | None,
-    update: Update,
-    checkpoint: Checkpoint,
-) -> tuple[FittedText, Any]:
-    """Text features of texts and of what describes labels, and the rows that they make of the texts."""
-    fitted = text.fit(_told([*texts, *described], update, 0.0), threads=threads)
-    X = fitted.transform(_told(texts, update, 0.5), threads=threads, learning=True)
-    keep_text(checkpoint, fitted, X)
-    return fitted, X
-
-
-def _told(texts: Sequence[str], update: Update, begin: float) -> Iterator[str]:
-    """The texts one by one, telling how far it is: each of two passes is half of the way."""
-    for number, text in enumerate(texts):
-        if number % _TOLD == 0:
-            update(begin + 0.5 * number / len(texts))
-        yield text
+        described_rows = described.matrix(fitted, table, threads)
+        blocks = None if meaning is None else meaning.blocks
+        return _trained(problem, how, watch, strings, kept, fitted, described_rows, blocks)
 
 
 def train_layers(
@@ -258,7 +246,7 @@ def _trained(
         checkpoint.same(labels=_hash_of_labels(problem, strings))
     needed = estimated_bytes(problem, settings, how.threads)
     refuse_if_too_big(needed, available_bytes() if how.max_memory is None else how.max_memory, settings)
-    _warn_of_labels_without_rows(problem, label_texts)
+    _warn_of_labels_without_rows(problem, None if settings.lexical is False else label_texts)
     scaled = problem.with_unit_rows() if settings.unit_rows else problem
     parts = with_rows_of_label(
         grown_trees(scaled, how, watch, scaled is not problem, strings, checkpoint).parts(), problem.rows_of_label

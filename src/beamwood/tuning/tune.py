@@ -177,8 +177,9 @@ def _limit(value: Any, name: str) -> float | None:
 def _plain_text(text: TextFeatures) -> dict[str, Any]:
     """What a text block changes against the usual one."""
     usual = TextFeatures()
-    return {
+    changed = {
         name: getattr(text, name)
         for name in ("ngram_range", "min_df", "sublinear_tf", "stem")
         if getattr(text, name) != getattr(usual, name)
     }
+    return changed if text.encoder is None else {**changed, "encoder": text.facts()["encoder"]}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood.errors import DataError
-from beamwood.inputs.arguments import as_rows, as_texts, is_texts
+from beamwood.inputs.arguments import as_rows, as_strings, as_texts, is_texts
 from beamwood.inputs.label_matrix import label_matrix
 from beamwood.inputs.label_table import as_label_keys
 from beamwood.inputs.matrices import Columns, as_csr, empty_rows
@@ -113,8 +113,7 @@ def _checked_keys(model: Known, keys: Any) -> tuple[str, ...] | None:
             "keys is given, and this model calls labels by their numbers; expected None. Give the model keys first: "
             "model.with_names(keys=…)."
         )
-    if isinstance(keys, (str, bytes, Mapping)) or not isinstance(keys, (Sequence, np.ndarray)):
-        raise DataError(f"keys is a {type(keys).__name__}; expected a list of strings, one per new label.")
+    keys = as_strings(keys, "keys")
     for key in keys:
         if not isinstance(key, str) or not key:
             raise DataError(f"keys has {key!r:.40}; expected strings that are not empty.")
@@ -218,10 +217,11 @@ def _checked_names(names: Any, new: tuple[str, ...] | None) -> tuple[str, ...] |
         if foreign := [key for key in names if key not in set(new or ())]:
             raise DataError(f"names has {_some(foreign)}, which is no new label; expected keys of new ones.")
         names = [names.get(key, key) for key in new or ()]
-    if isinstance(names, (str, bytes)) or not isinstance(names, (Sequence, np.ndarray)) or len(names) != count:
+    names = as_strings(names, "names", f"{count:,} ")
+    if len(names) != count:
         raise DataError(
-            f"names is a {type(names).__name__}; expected {count:,} strings, one per new label in the order of keys, "
-            "or a mapping from keys to names."
+            f"There are {len(names):,} names; expected {count:,} strings, one per new label in the order of keys, or a "
+            "mapping from keys to names."
         )
     for name in names:
         if not isinstance(name, str):

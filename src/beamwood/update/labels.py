@@ -6,7 +6,7 @@ old ones, and when labels go, those behind them move up. Adding labels and remov
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from beamwood.engine import Forests
 from beamwood.errors import DataError, SettingsError, warn
-from beamwood.inputs.arguments import cores
+from beamwood.inputs.arguments import cores, holds_values, one_by_one
 from beamwood.inputs.matrices import empty_rows
 from beamwood.storage.build import Sections, TreeSize, build_tree
 from beamwood.storage.label_strings import LabelStrings
@@ -226,9 +226,9 @@ def _counts(parts: ModelParts, given: Labelled) -> Sections:
 
 def _numbers(labels: Any, strings: LabelStrings) -> npt.NDArray[np.int64]:
     """Keys or numbers as numbers; which of them the model does not have is said."""
-    if isinstance(labels, (str, bytes, Mapping)) or not isinstance(labels, Iterable):
+    if isinstance(labels, (str, bytes)) or not holds_values(labels):
         raise DataError(f"labels is a {type(labels).__name__}; expected a list of label keys or numbers.")
-    numbers = np.array([strings.number(label) for label in labels], np.int64)
+    numbers = np.array([strings.number(label) for label in one_by_one(labels)], np.int64)
     if not len(numbers):
         raise DataError("labels is empty; expected the keys or numbers of the labels to remove.")
     return numbers

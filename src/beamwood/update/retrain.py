@@ -45,7 +45,7 @@ def retrained(
         raise DataError(f"{'X' if X is None else 'Y'} is None; expected all rows to learn from, and their labels.")
     with watch.stage("rows", 0):
         given = labelled(known_of(parts), X, Y, keys, names, None, threads, whole=True)
-        problem = _problem(given)
+        problem = replace(_problem(given), words=parts.shape.words)
     how = How(settings, seed, threads, None)
     needed = estimated_bytes(problem, settings, threads)
     refuse_if_too_big(needed, available_bytes(), settings)
@@ -128,7 +128,7 @@ def _sorted(layers: Sequence[Nodes], depth: int) -> tuple[Any, Any]:
 
 def _words(parts: ModelParts, problem: Problem) -> Any:
     """Weights of the words of all labels; those that have no row keep the words that they have."""
-    counts = word_counts(problem.X, problem.Y)
+    counts = word_counts(problem.word_rows, problem.Y)
     made = word_weights(counts, k1_of(parts.shape.lexical))
     old = words.weights_in(parts)
     more = sp.csr_array((problem.labels - old.shape[0], old.shape[1]), dtype=np.float32)

@@ -15,6 +15,7 @@ from beamwood.lexical.words import B, k1_of, word_counts
 from beamwood.storage.build import Sections
 from beamwood.storage.parts import ModelParts
 from beamwood.storage.shape import IndexShape
+from beamwood.training.problem import words_only
 
 
 def weights_in(parts: ModelParts) -> sp.csr_array:
@@ -33,7 +34,8 @@ def weights_in(parts: ModelParts) -> sp.csr_array:
 
 def of_new(parts: ModelParts, old: sp.csr_array, X: Any, Y: Any, texts: Any) -> sp.csr_array:
     """The weights of new labels, by the words of their rows and texts: rare is what few of the old labels have."""
-    counts = word_counts(X, Y, texts)
+    number = parts.shape.words
+    counts = word_counts(words_only(X, number), Y, None if texts is None else words_only(texts, number))
     told = parts.shape.lexical or {}
     idf = idf_of_counts(old.shape[0], np.bincount(old.indices, minlength=old.shape[1]))
     return bm25_weights(counts, k1_of(told), B, idf=idf, mean=float(told.get("words_per_label", 0.0)))

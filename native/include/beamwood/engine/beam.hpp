@@ -68,7 +68,8 @@ public:
     const auto compete = [this](std::uint32_t node, float score) { next_.offer(key_of(score, node)); };
     next_.tighten();
     if (labels_) return sink.take(met, children, scorer, next_.bar(), compete);
-    scorer.each(tree_, layer_, children, {next_.bar(), kWorstKey},
+    const Key bar = next_.bar() == kWorstKey ? scorer.bar_of_wide(tree_, layer_, children, width_) : next_.bar();
+    scorer.each(tree_, layer_, children, {bar, kWorstKey},
                 [&](std::uint32_t c, float score) { compete(children.siblings.begin + c, score); });
     return true;
   }

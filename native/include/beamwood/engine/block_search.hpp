@@ -1,5 +1,6 @@
 // Queries and a forest in layout chunk or column in, the best k labels of each query out: beam search (Algorithm 1)
-// over whole batches, layer by layer, so that the blocks of a layer can be sorted by chunk (Algorithm 3).
+// over whole batches, layer by layer, so that the blocks of a layer can be sorted by chunk (Algorithm 3). A cascade of
+// nothing but dense features is searched so too (whole_queries.hpp).
 //
 // The rules are those of walk.hpp, and the same scorer and sinks apply them.
 #pragma once
@@ -29,7 +30,7 @@ public:
   std::vector<LayerChoice> choices; // of the first slice of the batch
 
   // labels and scores have room for queries.size() * k, are filled in rank order and padded with -1 and -inf.
-  // False: the model's arrays are damaged.
+  // False: the model's arrays are damaged, or those of a cascade are others than whole_queries.hpp asks for.
   bool run(const Forest& forest, std::span<const Query> queries, const SearchOptions& options, const Workers& workers,
            std::int64_t* labels, float* scores) {
     forest_ = &forest, options_ = &options, workers_ = &workers;
@@ -119,11 +120,14 @@ private:
       if (!state.beam.enter(l)) return false;
     }
     const bool rounds = !states.empty() && states[0].beam.narrows(forest_->trees.size() == 1);
-    for (std::size_t nodes = rounds ? 1 : ~std::size_t{0} / 2;; nodes *= 2) {
+    // A chunk of a cascade is read once for many queries: rounds would cost more than the nodes that they leave out.
+    const std::size_t at_first = forest_->layout == Layout::cascade ? kAtFirst : 1;
+    for (std::size_t nodes = rounds ? at_first : ~std::size_t{0} / 2;; nodes *= 2) {
       check_stop(options_->stop);
       if (!list_open(layer, states, nodes)) return false;
       if (open_.empty()) break;
-      const Matcher matcher = options_->choose ? chosen(t, l, queries) : options_->matcher;
+      const bool chooses = options_->choose && forest_->layout != Layout::cascade;
+      const Matcher matcher = chooses ? chosen(t, l, queries) : options_->matcher;
       if (!evaluator_.evaluate(*forest_, layer, queries, open_, sums_, matcher, *kernels_for(options_->isa),
                                options_->sort_blocks, *workers_, runners_))
         return false;
@@ -201,7 +205,8 @@ private:
     return matcher;
   }
 
-  static constexpr std::size_t kRun = 64; // queries per task
+  static constexpr std::size_t kRun = 64;     // queries per task
+  static constexpr std::size_t kAtFirst = 16; // nodes of a query's beam opened together in a cascade
 
   const Forest* forest_ = nullptr;
   const SearchOptions* options_ = nullptr;

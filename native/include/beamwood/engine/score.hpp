@@ -14,6 +14,21 @@
 
 namespace beamwood {
 
+// Rows of features that all siblings have, side by side: records of the greatest length that a chunk's can have.
+struct DenseRun {
+  const std::uint32_t* words;  // of the first record
+  std::uint32_t stride, count; // words of a record; records
+  std::uint32_t head;          // words of a record before its weights
+
+  // The bits of a record's first word that say which siblings have weights, and what they are when all have.
+  static std::uint32_t head_bits(std::uint32_t width) noexcept {
+    return width <= 8 ? kMaskBits<1> : (width <= 16 || width > kMaskWidth ? kMaskBits<2> : kMaskBits<4>);
+  }
+  static std::uint32_t full_head(std::uint32_t width) noexcept {
+    return width > kMaskWidth ? width : (width == kMaskWidth ? ~0u : (1u << width) - 1);
+  }
+};
+
 struct Kernels {
   const char* name;
 
@@ -23,6 +38,15 @@ struct Kernels {
   // record lies outside its chunk.
   std::int64_t (*accumulate)(const std::uint32_t* words, std::uint64_t word_count, std::uint32_t width, bool cascade,
                              WeightCode code, const Placed* rows, std::uint32_t count, float* z) noexcept;
+
+  // Adds the rows of a run, one value for each, to sums that begin at +0 or, where it goes on, with those in z, which has
+  // room as above. False: a record lacks a weight, and z is worth nothing.
+  bool (*add_run)(const DenseRun& run, std::uint32_t width, WeightCode code, const float* values, bool goes_on,
+                  float* z) noexcept;
+
+  // The same for the rows of four queries at once, with sums that begin at +0, of up to 32 siblings: each z has room for 32.
+  bool (*add_run_of_four)(const DenseRun& run, std::uint32_t width, WeightCode code, const float* const* values,
+                          float* const* z) noexcept;
 
   // z and bias (may be null) to scores: activation, then combined with the parent's score. z and out must not overlap.
   void (*activate)(const Activation& activation, const float* z, const float* bias, std::uint32_t width, float parent,

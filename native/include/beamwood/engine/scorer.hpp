@@ -97,6 +97,31 @@ public:
     for (std::uint32_t i = 0; i < few_count_; ++i) take(child_[i], scores_[i]);
   }
 
+  // A bar that the n-th best inner child of a wide node reaches, though none is scored yet; kWorstKey where none is seen.
+  // The children are dealt to 32 lanes: the n-th best of the lanes' best is a child that n - 1 others come up to.
+  Key bar_of_wide(std::size_t tree, std::size_t l, const Children& children, std::size_t n) const noexcept {
+    constexpr float kLeast = -std::numeric_limits<float>::infinity();
+    const LayerShape& shape = forest_->trees[tree].layers[l].shape;
+    const std::uint32_t width = children.siblings.width;
+    if (filter_ || width <= kMaskWidth || n == 0 || n > kMaskWidth / 2) return kWorstKey;
+    const float* const bias = bias_of(shape, children);
+    std::array<float, kMaskWidth> best;
+    best.fill(kLeast);
+    for (std::uint32_t at = 0; at < width; at += kMaskWidth) {
+      const std::uint32_t lanes = std::min(kMaskWidth, width - at);
+      for (std::uint32_t i = 0; i < lanes; ++i) {
+        const float z = bias ? children.sums[at + i] + bias[at + i] : children.sums[at + i];
+        best[i] = z > best[i] ? z : best[i];
+      }
+    }
+    std::array<std::uint8_t, kMaskWidth> order;
+    kernels_->rank(best.data(), kMaskWidth, order.data());
+    const float z = best[order[n - 1]];
+    if (!std::isfinite(z)) return kWorstKey;
+    const Activation& activation = forest_->activation;
+    return key_of(combine(activation.path, handed_down(shape, children), activate(activation, z)), kNoLabel);
+  }
+
 private:
   static constexpr float kAll = -std::numeric_limits<float>::infinity();
   static constexpr std::uint32_t kOneByOne = 2;

@@ -8,9 +8,9 @@
 // A model without trees has inverted lists instead (index/index_search.hpp); one that has both has a head, which ranks the
 // candidates of both (members.hpp).
 //
-// Queries are searched one at a time, but for the beam search of layouts chunk and column (block_search.hpp). A batch is
-// walked in the order of where its queries go: the top bundle is evaluated for all of them first, and those that share
-// their best nodes come one behind the other and find them in the cache.
+// Queries are searched one at a time, but for the beam search of layouts chunk and column, and of batches over nothing but
+// dense features (block_search.hpp). A batch is walked in the order of where its queries go: the top bundle is evaluated
+// for all of them first, and those that share their best nodes come one behind the other and find them in the cache.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -226,6 +226,7 @@ public:
 
 private:
   static constexpr std::size_t kRun = 64;               // queries per task, at most
+  static constexpr std::size_t kLeastWhole = 8;         // queries: fewer seldom meet in a chunk
   static constexpr std::size_t kSlice = 1u << 16;       // queries put in order together
   static constexpr std::size_t kMemberSlice = 1u << 12; // queries whose candidates are kept at a time
 
@@ -241,11 +242,20 @@ private:
   };
 
   bool run_trees(const Call& call) {
-    if (call.forest.layout == Layout::cascade) return run_queries(call, cascade_);
+    if (call.forest.layout == Layout::cascade) return run_whole(call) || run_queries(call, cascade_);
     if (call.filter || call.exact) return run_queries(call, blocks_one_by_one_);
     const bool sound = blocks_.run(call.forest, call.queries, call.options, call.workers, call.labels, call.scores);
     work += blocks_.work, choices = blocks_.choices;
     return sound;
+  }
+
+  // A batch over nothing but dense features. False: it is another, and has to be searched query by query.
+  bool run_whole(const Call& call) {
+    if (call.queries.size() < kLeastWhole || call.filter || call.exact || !may_be_whole(call.forest)) return false;
+    if (!whole_.make(call.queries, call.forest.features)) return false;
+    if (!blocks_.run(call.forest, whole_.queries(), call.options, call.workers, call.labels, call.scores)) return false;
+    work += blocks_.work;
+    return true;
   }
 
   // The trees list their candidates for some queries, then the head ranks them with those of the words.
@@ -330,6 +340,7 @@ private:
   }
 
   BlockSearch blocks_;
+  WholeQueries whole_;
   std::vector<IndexSearch> flat_;                   // per worker
   std::vector<MemberSearch> members_;               // per worker
   std::vector<std::int64_t> listed_;                // candidates of the trees

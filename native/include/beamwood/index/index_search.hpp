@@ -23,6 +23,7 @@
 #include "beamwood/engine/csr.hpp"
 #include "beamwood/engine/filter.hpp"
 #include "beamwood/index/dense_sums.hpp"
+#include "beamwood/index/met_labels.hpp"
 #include "beamwood/index/products.hpp"
 #include "beamwood/index/query_lists.hpp"
 #include "beamwood/sink/topk.hpp"
@@ -116,7 +117,7 @@ private:
   // Nothing is negative.
   bool search_tile() {
     const std::size_t m = active_.size();
-    met_count_ = 0;
+    met_.clear();
     const float slack = m <= 2 ? 0.0f : static_cast<float>(4 * m + 8) * 0x1p-24f;
     grow_ = 1.0f + slack, shrink_ = 1.0f - slack;
     rest_.assign(m + 1, 0.0f);
@@ -139,8 +140,8 @@ private:
       }
       if (!add(*active_[added])) return false;
     }
-    if (completed != added && met_count_ > (given_ ? kMany : 1) * k_) complete_best(added);
-    keep_met(rest_[added], [](std::uint32_t) { return 0.0f; });
+    if (completed != added && met_.count() > (given_ ? kMany : 1) * k_) complete_best(added);
+    met_.take(sums_.data(), bar_with(rest_[added]));
     return finish(added);
   }
 
@@ -185,40 +186,36 @@ private:
     return true;
   }
 
+  // Every entry may be a label that was not met before.
   bool add(const PostingList& list) {
-    make_room(list);
     float* const sums = sums_.data();
-    std::uint16_t* const met = met_.data();
-    std::uint32_t n = met_count_;
+    std::uint16_t* const met = met_.room(list.piece.count);
+    std::uint32_t n = met_.count();
     const bool whole = each_product(*index_, list, work, [&](std::uint32_t place, float product) {
       const float before = sums[place], now = before + product;
       sums[place] = now;
       met[n] = static_cast<std::uint16_t>(place);
       n += static_cast<std::uint32_t>((before == 0) & (now != 0));
     });
-    met_count_ = n;
+    met_.set_count(n);
     return whole;
   }
 
-  // Every entry may be a label that was not met before.
-  void make_room(const PostingList& list) {
-    if (met_.size() <= met_count_ + list.piece.count)
-      met_.resize(met_count_ + list.piece.count + 1), sum_of_.resize(met_.size());
-  }
+  MetLabels::Bar bar_with(float rest) const noexcept { return {rest, grow_, bar()}; }
 
   bool worth_completing(std::size_t added) const noexcept {
-    return !given_ && met_count_ >= k_ &&
-           postings_[added] > met_count_ + std::size_t{kLookUp} * k_ * (active_.size() - added);
+    return !given_ && met_.count() >= k_ &&
+           postings_[added] > met_.count() + std::size_t{kLookUp} * k_ * (active_.size() - added);
   }
 
   // Completes the k best sums so far by look-ups: k labels then reach the least of them.
   void complete_best(std::size_t added) {
     leaders_.reset(k_);
     float bar = 0;
-    for (std::uint32_t i = 0; i < met_count_; ++i) {
-      const float sum = sums_[met_[i]];
-      if (sum <= bar || !allowed(met_[i])) continue;
-      leaders_.offer(key_of(sum, met_[i]));
+    for (const std::uint16_t place : met_.places()) {
+      const float sum = sums_[place];
+      if (sum <= bar || !allowed(place)) continue;
+      leaders_.offer(key_of(sum, place));
       if (leaders_.bar() != kWorstKey) bar = score_of(leaders_.bar());
     }
     const auto& best = leaders_.ranked();
@@ -246,15 +243,15 @@ private:
   }
 
   bool take_from_one() {
-    make_room(*active_[0]);
-    const float rest = rest_[1], need = bar();
+    std::uint16_t* const places = met_.room(active_[0]->piece.count);
+    float* const sums = met_.sums();
+    const MetLabels::Bar bar = bar_with(rest_[1]);
     std::uint32_t n = 0;
     const bool whole = each_product(*index_, *active_[0], work, [&](std::uint32_t place, float product) {
-      met_[n] = static_cast<std::uint16_t>(place), sum_of_[n] = product;
-      n += static_cast<std::uint32_t>((product + rest) * grow_ >= need);
+      places[n] = static_cast<std::uint16_t>(place), sums[n] = product;
+      n += static_cast<std::uint32_t>(bar.reached(product));
     });
-    met_count_ = n;
-    for (std::uint32_t i = 0; i < n; ++i) sums_[met_[i]] = sum_of_[i];
+    met_.set_count(n);
     return whole;
   }
 
@@ -262,65 +259,65 @@ private:
   bool finish(std::size_t added) {
     const std::size_t m = active_.size();
     bool exact = m <= 2;
-    for (std::size_t i = added; i < m && met_count_ > 0; ++i) {
-      const PostingList& list = *active_[i];
-      if (DenseSums::bounds(list)) { // what a product is at most: no look-up
-        const float step = DenseSums::step(list);
-        const std::uint32_t last = index_->width(list.piece.tile) - 1;
-        const std::uint8_t* const own = list.codes + first_label_;
-        keep_met(rest_[i + 1],
-                 [&](std::uint32_t place) { return static_cast<float>(own[std::min(place, last)]) * step; });
-        exact = false;
-      } else if (list.piece.count < std::uint64_t{kLookUp} * met_count_) {
-        float* const sums = sums_.data();
-        if (!each_product(*index_, list, work, [&](std::uint32_t place, float product) {
-              sums[place] += sums[place] != 0 ? product : 0.0f;
-            }))
-          return false;
-        keep_met(rest_[i + 1], [](std::uint32_t) { return 0.0f; });
-      } else {
-        keep_met(rest_[i + 1], [&](std::uint32_t place) { return product_at(*index_, list, place); });
-      }
+    for (std::size_t i = added; i < m && met_.count() > 0; ++i) {
+      if (!look_up(*active_[i], bar_with(rest_[i + 1]))) return false;
+      exact &= !DenseSums::bounds(*active_[i]);
     }
-    if (m > 2 && std::uint64_t{kLookUp} * met_count_ * m > postings_[0]) return add_in_order();
-    float need = bar();
-    for (std::uint32_t c = 0; c < met_count_; ++c) {
-      const std::uint32_t place = met_[c], label = first_label_ + place;
-      const float most = std::exchange(sums_[place], 0.0f);
-      if (!(most * grow_ >= need) || !allowed(place)) continue;
-      if (label >= index_->labels) return false;
-      const float sum = exact ? most : exact_sum(place);
-      if (!(sum > 0)) continue;
-      best_.offer(key_of(sum, label));
-      need = bar();
+    if (m > 2 && std::uint64_t{kLookUp} * met_.count() * m > postings_[0]) return add_in_order();
+    for (std::uint32_t c = 0; c < met_.count();) {
+      const float need = bar();
+      std::uint32_t n = 0;
+      for (; c < met_.count() && n < kRun; ++c) {
+        if (!(met_.sum(c) * grow_ >= need) || !allowed(met_.place(c))) continue;
+        if (first_label_ + met_.place(c) >= index_->labels) return false;
+        run_places_[n] = met_.place(c), run_sums_[n] = met_.sum(c), ++n;
+      }
+      if (!exact) sum_exactly(n);
+      for (std::uint32_t i = 0; i < n; ++i)
+        if (run_sums_[i] > 0) best_.offer(key_of(run_sums_[i], first_label_ + run_places_[i]));
     }
     return true;
   }
 
-  // Adds what a list brings to the labels met and keeps those that may still win; rest: what the lists after it can bring.
-  // The sums of others are zeros again.
-  template <class Product> void keep_met(float rest, Product&& product) {
-    const float need = bar();
-    std::uint32_t n = 0;
-    for (std::uint32_t c = 0; c < met_count_; ++c) {
-      const std::uint16_t place = met_[c];
-      const float sum = sums_[place] + product(place);
-      const bool stays = (sum + rest) * grow_ >= need;
-      sums_[place] = stays ? sum : 0.0f;
-      met_[n] = place;
-      n += static_cast<std::uint32_t>(stays);
+  // Adds what a list brings to the labels met, or what it brings at most, and keeps those that may still win.
+  bool look_up(const PostingList& list, MetLabels::Bar bar) {
+    if (DenseSums::bounds(list)) {
+      const float step = DenseSums::step(list);
+      const std::uint32_t last = index_->width(list.piece.tile) - 1;
+      const std::uint8_t* const own = list.codes + first_label_;
+      met_.add(bar, [&](std::uint32_t, std::uint32_t place) {
+        return static_cast<float>(own[std::min(place, last)]) * step;
+      });
+    } else if (list.piece.count < std::uint64_t{kLookUp} * met_.count()) {
+      float* const sums = sums_.data();
+      met_.put(sums);
+      if (!each_product(*index_, list, work,
+                        [&](std::uint32_t place, float product) { sums[place] += sums[place] != 0 ? product : 0.0f; }))
+        return false;
+      met_.take(sums, bar);
+    } else {
+      products_.resize(met_.count());
+      products_at(*index_, list, met_.places(), [this](std::size_t c, float product) { products_[c] = product; });
+      met_.add(bar, [this](std::uint32_t c, std::uint32_t) { return products_[c]; });
     }
-    met_count_ = n;
+    return true;
+  }
+
+  // The sums of the first n places of the run in law 1's order.
+  void sum_exactly(std::uint32_t n) noexcept {
+    std::fill(run_sums_, run_sums_ + n, 0.0f);
+    for (const PostingList& list : lists_.all())
+      if (!list.over && list.piece.tile == active_[0]->piece.tile)
+        products_at(*index_, list, std::span<const std::uint16_t>(run_places_, n),
+                    [this](std::size_t i, float product) { run_sums_[i] += product; });
   }
 
   // Many labels are left, of nearly the same score: all sums of the tile in law 1's order cost less than look-ups.
   bool add_in_order() {
-    for (std::uint32_t i = 0; i < met_count_; ++i) sums_[met_[i]] = 0.0f;
-    met_count_ = 0;
+    met_.clear();
     for (const PostingList& list : lists_.all())
       if (!list.over && list.piece.tile == active_[0]->piece.tile && !add(list)) return false;
-    for (std::uint32_t i = 0; i < met_count_; ++i) {
-      const std::uint32_t place = met_[i];
+    for (const std::uint16_t place : met_.places()) {
       const float sum = std::exchange(sums_[place], 0.0f);
       const Key key = key_of(sum, first_label_ + place);
       if (key >= best_.bar() || !allowed(place)) continue;
@@ -379,7 +376,7 @@ private:
 
   const Postings* index_ = nullptr;
   const Filter* filter_ = nullptr;
-  std::uint32_t k_ = 0, first_label_ = 0, met_count_ = 0;
+  std::uint32_t k_ = 0, first_label_ = 0;
   bool matched_only_ = false, given_ = false; // given_: least_ by the caller
   float least_ = 0, grow_ = 1, shrink_ = 1;
   QueryLists lists_;
@@ -388,8 +385,10 @@ private:
   std::vector<float> rest_;                // what the lists from each on can bring together
   std::vector<std::uint64_t> postings_;    // and how many entries they have
   std::vector<float> sums_;                // of a tile; zeros between tiles
-  std::vector<std::uint16_t> met_;         // places with a sum
-  std::vector<float> sum_of_;              // of each place met, once taken
+  MetLabels met_;
+  std::vector<float> products_;      // of the labels met in one list
+  std::uint16_t run_places_[kRun]{}; // labels that are scored together
+  float run_sums_[kRun]{};
   DenseSums dense_;
   TopK best_, leaders_;
 };

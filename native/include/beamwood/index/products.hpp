@@ -1,6 +1,8 @@
-// A list of a query and a place in, its product out; or all products of the piece that the list has come to.
+// A list of a query and places in, their products out; or all products of the piece that the list has come to.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "beamwood/index/postings.hpp"
 #include "beamwood/open/work.hpp"
@@ -13,23 +15,46 @@ inline float product_at(const Postings& index, const PostingList& list, std::uin
   return i == list.piece.count ? 0.0f : list.value * weight_of(index.kind, list, i);
 }
 
+// Calls function<kind>() for the kind of an index's weights.
+template <class Function> decltype(auto) with_kind(const Postings& index, Function&& function) {
+  switch (index.kind) {
+  case WeightKind::f32: return function.template operator()<WeightKind::f32>();
+  case WeightKind::f16: return function.template operator()<WeightKind::f16>();
+  case WeightKind::u8: break;
+  }
+  return function.template operator()<WeightKind::u8>();
+}
+
+// Calls visit(i, product) for the i-th of all places; +0 where the list's piece has none.
+template <class Visit>
+void products_at(const Postings& index, const PostingList& list, std::span<const std::uint16_t> places,
+                 Visit&& visit) noexcept {
+  constexpr std::size_t kAtOnce = 32;
+  const Piece& piece = list.piece;
+  with_kind(index, [&]<WeightKind kind>() {
+    std::uint32_t numbers[kAtOnce];
+    for (std::size_t from = 0; from < places.size(); from += kAtOnce) {
+      const std::size_t n = std::min(kAtOnce, places.size() - from);
+      piece.find(places.subspan(from, n), numbers);
+      for (std::size_t i = 0; i < n; ++i) {
+        const float w = weight_at<kind>(piece.weights, std::min(numbers[i], piece.count - 1), list.scale);
+        visit(from + i, numbers[i] == piece.count ? 0.0f : list.value * w);
+      }
+    }
+  });
+}
+
 // Calls visit(place, product) for all of a list's piece. False: the piece is damaged.
 template <class Visit> bool each_product(const Postings& index, const PostingList& list, Work& work, Visit&& visit) {
   work.blocks += 1, work.rows += list.piece.count;
   work.bytes += 2 * (place_words(index.width(list.piece.tile), list.piece.count) +
                      posting_weight_words(index.kind, list.piece.count));
-  const auto run = [&]<WeightKind kind>() {
+  return with_kind(index, [&]<WeightKind kind>() {
     const float value = list.value, scale = list.scale;
     const std::uint16_t* const weights = list.piece.weights;
     return list.piece.each(
         [&](std::uint32_t place, std::uint32_t i) { visit(place, value * weight_at<kind>(weights, i, scale)); });
-  };
-  switch (index.kind) {
-  case WeightKind::f32: return run.template operator()<WeightKind::f32>();
-  case WeightKind::f16: return run.template operator()<WeightKind::f16>();
-  case WeightKind::u8: break;
-  }
-  return run.template operator()<WeightKind::u8>();
+  });
 }
 
 } // namespace beamwood

@@ -65,12 +65,21 @@ public:
   // Labels are below index.labels; fastest when they rise.
   bool score(std::span<const std::uint32_t> labels, float* scores) {
     std::fill(scores, scores + labels.size(), 0.0f);
-    for (PostingList& list : lists_)
-      for (std::size_t i = 0; i < labels.size(); ++i) {
-        const std::uint32_t tile = labels[i] / kTile;
+    places_.clear();
+    for (const std::uint32_t label : labels) places_.push_back(static_cast<std::uint16_t>(label % kTile));
+    for (std::size_t from = 0, to = 0; from < labels.size(); from = to) {
+      const std::uint32_t tile = labels[from] / kTile;
+      while (to < labels.size() && labels[to] / kTile == tile) ++to;
+      const auto places = std::span(places_).subspan(from, to - from);
+      for (PostingList& list : lists_) {
         if (!list.seek(*index_, tile)) return false;
-        if (!list.over && list.piece.tile == tile) scores[i] += product_at(*index_, list, labels[i] % kTile);
+        if (!list.over && list.piece.tile == tile) list.piece.prefetch(places);
       }
+      for (const PostingList& list : lists_) {
+        if (!list.over && list.piece.tile == tile)
+          products_at(*index_, list, places, [&](std::size_t i, float product) { scores[from + i] += product; });
+      }
+    }
     if (!index_->bias.empty())
       for (std::size_t i = 0; i < labels.size(); ++i) scores[i] += index_->bias[labels[i]];
     return true;
@@ -88,6 +97,7 @@ private:
   bool negative_ = false;
   std::vector<PostingList> lists_;     // by rising feature
   std::vector<std::uint32_t> falling_; // their numbers by what they can bring
+  std::vector<std::uint16_t> places_;  // of labels whose scores are asked for
 };
 
 } // namespace beamwood

@@ -16,6 +16,7 @@
 #include "beamwood/match/dense.hpp"
 #include "beamwood/match/hash.hpp"
 #include "beamwood/match/march.hpp"
+#include "beamwood/open/whole_queries.hpp"
 #include "beamwood/open/work.hpp"
 #include "beamwood/parallel.hpp"
 
@@ -36,6 +37,7 @@ public:
            Matcher matcher, const Kernels& kernels) {
     Siblings siblings;
     if (!layer.shape.children(parent, siblings)) return false;
+    if (forest.layout == Layout::cascade) return run_whole(forest, layer, parent, siblings.width, blocks, kernels);
     if (matcher == Matcher::dense) lookup_.prepare(forest.features);
     if (sums_.size() < (siblings.width <= kMaskWidth ? kMaskWidth : 65536u))
       sums_.resize(siblings.width <= kMaskWidth ? kMaskWidth : 65536u);
@@ -45,6 +47,33 @@ public:
   }
 
 private:
+  // A chunk whose rows are all features (whole_queries.hpp), as queries have them. False also when it is another.
+  bool run_whole(const Forest& forest, const TreeLayer& layer, std::uint32_t parent, std::uint32_t width,
+                 std::span<const Block> blocks, const Kernels& kernels) {
+    CascadeChunk chunk;
+    if (!layer.cascade.at(parent, chunk)) return false;
+    const DenseRun run = whole_chunk(chunk, width, &layer != &forest.trees[0].layers.back(), forest.features);
+    bool whole = run.count > 0;
+    const std::size_t together = width <= kMaskWidth ? kTogether : 1;
+    const std::size_t room = width <= kMaskWidth ? kMaskWidth : 65536;
+    if (sums_.size() < together * room) sums_.resize(together * room);
+    for (std::size_t at = 0; at < blocks.size() && whole; at += together) {
+      const std::size_t count = std::min(together, blocks.size() - at);
+      const float* values[kTogether];
+      float* sums[kTogether];
+      for (std::size_t i = 0; i < kTogether; ++i) { // the last ones may be the same query, whose sums nobody takes
+        values[i] = blocks[at + std::min(i, count - 1)].query->value;
+        sums[i] = sums_.data() + std::min(i, together - 1) * room;
+      }
+      whole = count == 1 ? kernels.add_run(run, width, chunk.code, values[0], false, sums[0])
+                         : kernels.add_run_of_four(run, width, chunk.code, values, sums);
+      for (std::size_t i = 0; i < count; ++i) std::copy_n(sums[i], width, blocks[at + i].sums);
+    }
+    work.blocks += blocks.size();
+    count(blocks.size() * run.count, 4 * blocks.size() * run.count * (run.head + weight_words(chunk.code.kind, width)));
+    return whole;
+  }
+
   bool run_chunk(const TreeLayer& layer, std::uint32_t parent, const Siblings& siblings, std::span<const Block> blocks,
                  Matcher matcher, const Kernels& kernels) {
     Chunk chunk;
@@ -117,6 +146,8 @@ private:
     work.rows += rows;
     work.bytes += bytes;
   }
+
+  static constexpr std::size_t kTogether = 4; // queries
 
   std::vector<Match> matches_;
   std::vector<Placed> rows_;

@@ -5,6 +5,10 @@
 // node's chunk has the sums of all its subtree slots: they are kept too, and nodes inside of the bundle have theirs at
 // once.
 //
+// A run of dense rows (score.hpp) is no list: where its first record lies says where all of them do. Records that lie side by
+// side and go on in a child lie side by side there too; and as none is longer than the longest that the child's chunk can
+// have, all are that long when the first and the last are as far apart as that makes them.
+//
 // Finding rows and adding them up are two steps: each record is prefetched when its place is known, so whoever knows the
 // next node finds its rows first, and memory works while the kernel adds.
 #pragma once
@@ -15,6 +19,7 @@
 #include "beamwood/engine/options.hpp"
 #include "beamwood/layout/follow.hpp"
 #include "beamwood/layout/forest.hpp"
+#include "beamwood/open/query_tail.hpp"
 #include "beamwood/open/work.hpp"
 #include "beamwood/parallel.hpp"
 
@@ -29,6 +34,7 @@ public:
   // Forgets what was opened. The arguments must live until the next start.
   void start(const Forest& forest, std::size_t t, const Query& query, const Kernels& kernels, const SearchOptions&) {
     tree_ = &forest.trees[t], query_ = &query, kernels_ = &kernels;
+    tail_.start(query);
     if (layers_.size() < tree_->layers.size()) layers_.resize(tree_->layers.size());
     for (std::size_t l = 0; l < tree_->layers.size(); ++l) {
       Layer& layer = layers_[l];
@@ -65,7 +71,7 @@ public:
   }
 
   // Whether rows of a node should be found before those of another are added up: the query's are few, as above.
-  bool finds_ahead() const noexcept { return query_->count < kShortList; }
+  bool finds_ahead() const noexcept { return query_->count - tail_.count() < kShortList; }
 
   // The children's sums, without their bias; null: the model's arrays are damaged. Good until the next call.
   const float* sums(std::size_t l, std::uint32_t number) {
@@ -82,16 +88,13 @@ public:
     const std::size_t room = kept ? here.sums_used + kMaskWidth : open.width <= kMaskWidth ? kMaskWidth : 65536;
     if (here.sums.size() < room) here.sums.resize(room); // vectors are read beyond a subtree's last sums
     float* const z = here.sums.data() + open.sums_at;
-    const auto count = static_cast<std::uint32_t>(open.rows.size());
-    const std::int64_t words = kernels_->accumulate(open.chunk.words, open.chunk.word_count, open.width, here.linked,
-                                                    open.chunk.code, here.rows.at(open.rows.begin), count, z);
-    if (words < 0) return nullptr;
-    work += {1, count, static_cast<std::uint64_t>(words) * 4};
-    return z;
+    return open.stride > 0 ? add_with_run(here, open, z)
+                           : add(here, open, here.rows.at(open.rows.begin), open.rows.size(), z);
   }
 
 private:
   static constexpr std::size_t kShortList = 48, kFewOrigins = 16;
+  static constexpr std::uint32_t kRunAhead = 16; // lines
 
   struct Opened {
     std::uint32_t node = 0;
@@ -100,6 +103,7 @@ private:
     // linked to chunks below.
     CascadeChunk chunk{};
     RowList rows{};
+    std::uint32_t run = 0, stride = 0; // where the run of the query's tail begins, words of a record; 0: there is none
     std::uint32_t width = 0, bottom_slot = 0;
     Siblings bottom{};
     std::size_t sums_at = 0;
@@ -139,12 +143,79 @@ private:
     __builtin_prefetch(numbers.data() + siblings.begin + siblings.width / 2);
   }
 
+  const float* add(Layer& here, const Opened& open, const Placed* rows, std::size_t size, float* z) {
+    const auto count = static_cast<std::uint32_t>(size);
+    const std::int64_t words = kernels_->accumulate(open.chunk.words, open.chunk.word_count, open.width, here.linked,
+                                                    open.chunk.code, rows, count, z);
+    if (words < 0) return nullptr;
+    work += {1, count, static_cast<std::uint64_t>(words) * 4};
+    return z;
+  }
+
+  const float* add_with_run(Layer& here, const Opened& open, float* z) {
+    const bool goes_on = open.rows.size() > 0;
+    if (goes_on && !add(here, open, here.rows.at(open.rows.begin), open.rows.size(), z)) return nullptr;
+    const RecordForm form = open.chunk.form(open.width, here.linked);
+    const std::uint32_t count = tail_.count();
+    const auto head = static_cast<std::uint32_t>(form.weights_at(open.width, here.linked ? open.bottom.width : 0));
+    const DenseRun run{open.chunk.words + open.run, open.stride, count, head};
+    if (!kernels_->add_run(run, open.width, open.chunk.code, tail_.values(), goes_on, z)) {
+      one_by_one_.assign(here.rows.at(open.rows.begin), here.rows.at(open.rows.end));
+      each_of_run(open);
+      return add(here, open, one_by_one_.data(), one_by_one_.size(), z);
+    }
+    const std::uint64_t words = head + weight_words(open.chunk.code.kind, open.width);
+    work += {!goes_on, count, count * words * 4};
+    return z;
+  }
+
+  // The rows of a run, one by one, behind those in one_by_one_.
+  void each_of_run(const Opened& open) {
+    for (std::uint32_t i = 0; i < tail_.count(); ++i)
+      one_by_one_.push_back({open.run + i * open.stride, tail_.values()[i]});
+  }
+
+  // The words of the longest record that a chunk can have.
+  static std::uint32_t longest_record(const Layer& here, const Opened& open) noexcept {
+    return static_cast<std::uint32_t>(
+        open.chunk.form(open.width, here.linked).words(open.width, here.linked ? open.bottom.width : 0));
+  }
+
   bool from_root(const TreeLayer& top, Layer& here, Opened& open) {
     open.rows = {here.rows.used, here.rows.used};
     open.rows.followed = 1; // most of a beam is among its children: it will be followed often
-    open.rows.end += root_rows(top.cascade, *query_, open.chunk, here.rows.room(query_->count + 1));
+    if (tail_.count() > 0) root_run(top.cascade.root, here, open);
+    const Query listed = tail_.rest();
+    open.rows.end += root_rows(top.cascade, listed, open.chunk, here.rows.room(listed.count + 1));
     here.rows.used = open.rows.end;
     return true;
+  }
+
+  void root_run(std::span<const std::uint32_t> root, const Layer& here, Opened& open) noexcept {
+    const std::uint32_t stride = longest_record(here, open), last = root[tail_.last_feature()];
+    if (std::uint64_t{last} + stride > open.chunk.word_count) tail_.drop();
+    else tail_.trim(root, stride);
+    if (tail_.count() > 0) open.run = last - (tail_.count() - 1) * stride, open.stride = stride;
+  }
+
+  // As follow_list, of the run of the node above: it goes on as a run, or its rows are followed one by one.
+  void follow_run(const Opened& from, std::uint32_t slot, Layer& here, Opened& open) {
+    Pages pages;
+    if (!from.chunk.pages(from.width, pages)) return;
+    const std::uint32_t end = (tail_.count() - 1) * from.stride;
+    const std::uint32_t first = follow(from.chunk, pages, from.run, from.width, slot);
+    const std::uint32_t last = follow(from.chunk, pages, from.run + end, from.width, slot);
+    const std::uint64_t stride = longest_record(here, open), apart = (tail_.count() - 1) * stride;
+    if (first != kNoRow && last != kNoRow && first + apart == last && last + stride <= open.chunk.word_count) {
+      open.run = first, open.stride = static_cast<std::uint32_t>(stride);
+      for (std::uint32_t line = 0; line < kRunAhead; ++line) __builtin_prefetch(open.chunk.words + first + 16 * line);
+      return;
+    }
+    one_by_one_.clear();
+    each_of_run(from);
+    open.rows.end += follow_all(from.chunk, from.width, slot, one_by_one_.data(), one_by_one_.size(), open.chunk,
+                                here.rows.room(one_by_one_.size() + 1));
+    here.rows.used = open.rows.end;
   }
 
   bool from_above(std::size_t l, std::uint32_t parent, Layer& here, Opened& open) {
@@ -163,6 +234,7 @@ private:
     open.rows.end += follow_list(*kernels_, from.chunk, from.width, from.bottom_slot + place, from.rows, origins.rows,
                                  open.chunk, here.rows.room(from.rows.size() + 1));
     here.rows.used = open.rows.end;
+    if (from.stride > 0) follow_run(from, from.bottom_slot + place, here, open);
     return true;
   }
 
@@ -207,6 +279,8 @@ private:
   const Query* query_ = nullptr;
   const Kernels* kernels_ = nullptr;
   std::vector<Layer> layers_;
+  QueryTail tail_;
+  std::vector<Placed> one_by_one_;
 };
 
 } // namespace beamwood

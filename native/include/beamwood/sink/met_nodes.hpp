@@ -109,9 +109,9 @@ public:
         at += at[half].begin <= leaf ? half : 0;
         left -= half;
       }
-      if (leaf - at->begin >= at->width) continue;
       MetNode& node = nodes_[at->node];
-      places[t] = {&node, leaf - at->begin, false, node.most};
+      const bool there = leaf - at->begin < at->width; // cannot be foreseen: no branch asks for it
+      places[t] = {there ? &node : nullptr, leaf - at->begin, !there, there ? node.most : 0.0f};
     }
     return true;
   }

@@ -53,11 +53,21 @@ private:
   std::size_t room() const noexcept { return 2 * n_ + 64; }
 
   void insert(Key key) {
-    if (keys_.size() < n_) keys_.push_back(key);
-    std::size_t at = keys_.size() - 1;
-    for (; at > 0 && keys_[at - 1] > key; --at) keys_[at] = keys_[at - 1];
-    keys_[at] = key;
+    bool behind = false; // as where the best come first
+    if (keys_.size() < n_) {
+      behind = keys_.empty() || keys_.back() < key;
+      keys_.push_back(behind ? key : kWorstKey);
+    }
+    if (!behind) put(key);
     if (keys_.size() == n_) bar_ = keys_.back();
+  }
+
+  // Where a key belongs cannot be foreseen, so that no branch asks for it: each place takes the middle one of its key, the
+  // one before it, and the new one.
+  void put(Key key) noexcept {
+    Key* const keys = keys_.data();
+    for (std::size_t at = keys_.size() - 1; at > 0; --at) keys[at] = std::max(keys[at - 1], std::min(keys[at], key));
+    keys[0] = std::min(keys[0], key);
   }
 
   void shrink() {

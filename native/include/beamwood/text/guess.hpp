@@ -6,9 +6,10 @@
 // than `most` letters, anything in ASCII but letters (a version number is no typing error), or a letter of a script
 // without spaces.
 //
-// There is no index. Every word that may have been meant is made (some 50 for each letter) and looked up in the
-// vocabulary's own hash, in groups whose cache misses overlap: tens of microseconds for an unknown word, nothing for a
-// known one, and a model that is larger by the list of its letters.
+// There is no index. Words that may have been meant are made and looked up in the vocabulary's own hash, in groups whose
+// cache misses overlap; a filter (near_words.hpp) says beforehand which of them cannot be there. Without it all are
+// looked up, some 100 for each letter: the answers are the same. A known word costs nothing, and a model is larger by the
+// list of its letters.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "beamwood/text/near_words.hpp"
 #include "beamwood/text/unicode.hpp"
 #include "beamwood/text/vocabulary.hpp"
 
@@ -35,31 +37,23 @@ public:
   static constexpr std::size_t fewest = 3, most = 32;
   static constexpr std::size_t most_words = 16; // of one text that are looked at: a query has no more
 
-  // letters: those that may have been meant.
-  Guesser(const Vocabulary& vocabulary, std::span<const std::uint32_t> letters) noexcept
-      : vocabulary_(vocabulary), letters_(letters) {}
+  // letters: those that may have been meant. near: of the same vocabulary; nullptr: everything is looked up.
+  Guesser(const Vocabulary& vocabulary, std::span<const std::uint32_t> letters, NearWords* near = nullptr) noexcept
+      : vocabulary_(vocabulary), letters_(letters), near_(near) {}
 
   // Appends the guesses for one word, ids rising. False: an array of the vocabulary is damaged.
   [[nodiscard]] bool append(std::string_view word, std::vector<Guess>& guesses) {
     if (!take_apart(word)) return true;
     const std::size_t before = guesses.size();
     guesses_ = &guesses;
+    filtered_ = near_ && valid_ && near_->grow();
+    sums_.set(std::span(parts_).first(count_));
     for (std::size_t i = 0; i <= count_; ++i) {
-      for (const std::uint32_t letter : letters_) {
-        if (!is_letter(letter)) continue;
-        char bytes[4];
-        const auto size = static_cast<std::size_t>(unicode::encode(letter, bytes) - bytes);
-        try_out(starts_[i], {bytes, size}, starts_[i]);
-        if (i < count_) try_out(starts_[i], {bytes, size}, starts_[i + 1]);
-      }
-      if (i < count_) try_out(starts_[i], {}, starts_[i + 1]);
-      if (i + 1 < count_) {
-        char swapped[8];
-        const std::size_t first = starts_[i + 1] - starts_[i], second = starts_[i + 2] - starts_[i + 1];
-        std::memcpy(swapped, word.data() + starts_[i + 1], second);
-        std::memcpy(swapped + second, word.data() + starts_[i], first);
-        try_out(starts_[i], {swapped, first + second}, starts_[i + 2]);
-      }
+      if (may_be(sums_.whole(), i)) try_letters(i, i);
+      if (i == count_) break;
+      if (may_be(sums_.without(i), i)) try_letters(i, i + 1);
+      if (may_be(sums_.without(i))) try_out(starts_[i], {}, starts_[i + 1]);
+      if (i + 1 < count_ && may_be(sums_.swapped(i))) try_swapped(i);
     }
     flush();
     share_out(before);
@@ -73,23 +67,42 @@ private:
     std::array<char, 4 * (most + 1)> bytes;
   };
 
-  static bool is_letter(char32_t c) noexcept {
-    if (c < 0x80) return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
-    return c < 0x110000 && !unicode::is(c, unicode::unspaced) && !unicode::is(c, unicode::mark);
-  }
-
   // Finds where the word's letters start; false when it is not to be guessed at.
   bool take_apart(std::string_view word) noexcept {
     word_ = word;
     count_ = 0;
+    valid_ = true;
     if (word.size() > 4 * most) return false;
     for (const char *p = word.data(), *end = p + word.size(); p != end; ++count_) {
       if (count_ == most) return false;
       starts_[count_] = static_cast<std::size_t>(p - word.data());
-      if (!is_letter(unicode::decode(p, end))) return false;
+      parts_[count_] = unicode::decode(p, end);
+      if (!may_be_mistyped(parts_[count_])) return false;
+      valid_ = valid_ && parts_[count_] != unicode::replacement; // which stands for bytes that may become letters
     }
     starts_[count_] = word.size();
     return count_ >= fewest;
+  }
+
+  bool may_be(std::uint64_t sum, std::size_t place = NearWords::whole) const noexcept {
+    return !filtered_ || near_->may_have(sum, place);
+  }
+
+  // Looks up the word with each letter at i: added where next is i, in the place of letter i where next is i + 1.
+  void try_letters(std::size_t i, std::size_t next) {
+    for (const std::uint32_t letter : letters_) {
+      if (!may_be_mistyped(letter) || !may_be(sums_.with(i, letter, next))) continue;
+      char bytes[4];
+      try_out(starts_[i], {bytes, static_cast<std::size_t>(unicode::encode(letter, bytes) - bytes)}, starts_[next]);
+    }
+  }
+
+  void try_swapped(std::size_t i) {
+    char swapped[8];
+    const std::size_t first = starts_[i + 1] - starts_[i], second = starts_[i + 2] - starts_[i + 1];
+    std::memcpy(swapped, word_.data() + starts_[i + 1], second);
+    std::memcpy(swapped + second, word_.data() + starts_[i], first);
+    try_out(starts_[i], {swapped, first + second}, starts_[i + 2]);
   }
 
   // Looks up the word with `middle` in the place of its bytes from `from` to `to`.
@@ -135,10 +148,14 @@ private:
 
   const Vocabulary& vocabulary_;
   std::span<const std::uint32_t> letters_;
+  NearWords* near_;
   std::vector<Guess>* guesses_ = nullptr;
   std::string_view word_;
   std::size_t count_ = 0;
   std::array<std::size_t, most + 1> starts_;
+  std::array<char32_t, most> parts_; // the letters
+  LetterSums sums_;                  // of them
+  bool valid_ = true, filtered_ = false;
   std::array<LookUp, 16> group_;
   std::size_t waiting_ = 0;
   bool whole_ = true;

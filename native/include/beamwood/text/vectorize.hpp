@@ -115,11 +115,15 @@ public:
     WeighRules weigh;
     Vocabulary vocabulary;
     std::span<const std::uint32_t> letters{}; // for guesses; none: unknown words do not count
+    std::shared_ptr<NearWords> near{};        // made by the vectorizer
   };
 
   // norm: of the whole row, once its blocks stand side by side, each with the norm of its own rules.
   explicit Vectorizer(std::vector<Block> blocks, Norm norm = Norm::none) : blocks_(std::move(blocks)), norm_(norm) {
-    for (const Block& block : blocks_) columns_ += block.vocabulary.size();
+    for (Block& block : blocks_) {
+      columns_ += block.vocabulary.size();
+      if (!block.letters.empty()) block.near = std::make_shared<NearWords>(block.vocabulary);
+    }
     if (columns_ > Vocabulary::max_terms) throw std::invalid_argument("the blocks have more than 2^31 - 1 terms");
   }
 
@@ -193,7 +197,7 @@ private:
   // What the unknown words of one block may have meant. False: the vocabulary's arrays are damaged.
   static bool append_guesses(const Block& block, TextScratch& scratch) {
     if (scratch.unknown.empty()) return true;
-    Guesser guesser(block.vocabulary, block.letters);
+    Guesser guesser(block.vocabulary, block.letters, block.near.get());
     for (const std::string_view word : scratch.unknown)
       if (!guesser.append(word, scratch.guesses)) return false;
     std::sort(scratch.guesses.begin(), scratch.guesses.end(), [](const Guess& a, const Guess& b) {

@@ -19,7 +19,7 @@ def diff(
     data: o.Data = None,
     x: o.X = None,
     truth: Annotated[
-        bool, o.flag("--truth", help="The queries have true labels: measure the quality of both models.")
+        bool, typer.Option("--truth", help="The queries have true labels: measure the quality of both models.")
     ] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page that shows it to this file.")] = None,
     most: Annotated[int, typer.Option(min=1, help="Queries to show, of those that changed most.")] = 10,
@@ -30,6 +30,7 @@ def diff(
     labels_column: o.LabelsColumn = "labels",
     separator: o.Separator = None,
     skip_bad: o.SkipBad = False,
+    encoder: o.Encoder = None,
     force: o.Force = False,
     json_: o.Json = False,
     debug: o.Debug = False,
@@ -44,7 +45,8 @@ def diff(
     if truth and data is None:
         raise typer.BadParameter("--truth is given without DATA; expected a file of queries with labels.")
     queries, labels, skipped = (None, None, 0) if data is None and x is None else _queries(Given.of(locals()), truth)
-    found = bw.diff(old, new, queries, labels, beam=beam, threads=threads, most=most)
+    before, after = (_with_encoder(bw.load(path), encoder) for path in (old, new))
+    found = bw.diff(before, after, queries, labels, beam=beam, threads=threads, most=most)
     if html is not None:
         with written(html) as stream:
             stream.write(found.html().encode("utf-8", "replace"))
@@ -54,6 +56,12 @@ def diff(
     if skipped:
         say(f"note: {skipped:,} bad rows were left out")
     show(str(found))
+
+
+def _with_encoder(model: Any, encoder: str | None) -> Any:
+    """One of two models: perhaps only the other one needs an encoder."""
+    needed = encoder is not None and model.text is not None and model.text.encoder is not None
+    return model.with_encoder(encoder) if needed else model
 
 
 def _queries(given: Given, truth: bool) -> tuple[Any, Any, int]:

@@ -37,6 +37,7 @@ def evaluate(
     labels_column: o.LabelsColumn = "labels",
     separator: o.Separator = None,
     skip_bad: o.SkipBad = False,
+    encoder: o.Encoder = None,
     json_: o.Json = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -55,7 +56,7 @@ def evaluate(
 
     ranks = _ranks(at)
     given = Given.of(locals())
-    model = bw.load(model_file)
+    model = bw.load(model_file, encoder=encoder)
     threads = threads or cores()
     begun = time.perf_counter()
     with progress_for(not (quiet or json_)).stage(f"evaluate {given.name}", 0):

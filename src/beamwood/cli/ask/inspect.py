@@ -30,8 +30,8 @@ def inspect(
         typer.Option("--data", help="Rows of texts with labels: shows the most frequent of these labels."),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many of the most frequent labels.")] = 10,
-    weights: Annotated[bool, o.flag(help="Read all weights, for their histogram.")] = True,
-    verify: Annotated[bool, o.flag("--verify", help="Read the whole file and compare its checksums.")] = False,
+    weights: Annotated[bool, typer.Option(help="Read all weights, for their histogram.")] = True,
+    verify: Annotated[bool, typer.Option("--verify", help="Read the whole file and compare its checksums.")] = False,
     format: o.Format = None,
     labels_column: o.LabelsColumn = "labels",
     text_column: o.TextColumn = "text",
@@ -103,6 +103,10 @@ def _show(found: dict[str, Any]) -> None:
     show(f"settings: {settings or 'not known'}")
     for name, text in found["notes"].items():
         show(one_line(f"{name}: {text}"))
+    if found["blocks"] is not None:
+        show("blocks: " + ", ".join(f"{b['name']} {b['columns']:,} x {b['weight']:.3f}" for b in found["blocks"]))
+    if found["encoder"] is not None:
+        show(one_line(f"encoder: {found['encoder']['name']}, {found['encoder']['columns']:,} numbers per text"))
     if found["lexical"] is not None:
         show(in_words(found["lexical"]))
     if found["calibration"] is not None:

@@ -51,7 +51,8 @@ def predict(
         str | None, typer.Option("--id-column", help="Write what this column of the data holds beside each answer.")
     ] = None,
     resume: Annotated[
-        bool, o.flag("--resume", help="Go on where the same command was stopped or killed; start if it never ran.")
+        bool,
+        typer.Option("--resume", help="Go on where the same command was stopped or killed; start if it never ran."),
     ] = False,
     ray: o.Ray = None,
     threads: o.Threads = None,
@@ -59,6 +60,7 @@ def predict(
     text_column: o.TextColumn = "text",
     skip_bad: o.SkipBad = False,
     force: o.Force = False,
+    encoder: o.Encoder = None,
     json_: o.Json = False,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
@@ -87,7 +89,7 @@ def predict(
     check_free(output, force)
     if not (to_a_stream or resume or force):
         _check_nothing_to_go_on_with(Path(output))
-    model = bw.load(model_file)
+    model = bw.load(model_file, encoder=encoder)
     allowed = filter_of(model, allow, allow_file, deny, deny_file)
     asked = Asked(
         k=min(k, model.n_labels),

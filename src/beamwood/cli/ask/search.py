@@ -33,6 +33,7 @@ def search(
     allow_file: o.AllowFile = None,
     deny: o.Deny = None,
     deny_file: o.DenyFile = None,
+    encoder: o.Encoder = None,
     json_: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
@@ -44,7 +45,7 @@ def search(
     """
     import beamwood as bw
 
-    model = bw.load(model_file)
+    model = bw.load(model_file, encoder=encoder)
     text_of(model)
     allowed = filter_of(model, allow, allow_file, deny, deny_file)
     least = o.threshold_of(threshold)

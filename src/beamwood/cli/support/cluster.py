@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from beamwood.batch.lazy import Lazy
 from beamwood.cli.support.allowed import filter_of
 from beamwood.cli.support.options import threshold_of
 from beamwood.cli.support.output import STANDARD, show, show_json
@@ -25,10 +26,11 @@ def on_cluster(options: dict[str, Any]) -> None:
     if data is None or str(data) == STANDARD or output == STANDARD:
         raise SettingsError("--ray is given with a stream; expected a file of rows and a folder: -o answers.")
     model = load(options["model_file"])
+    handle = Lazy(options["model_file"], version=model.version, encoder=options["encoder"])
     begun = time.perf_counter()
     done = predict(
         data,
-        model,
+        handle,
         output,
         k=options["k"],
         beam=options["beam"],

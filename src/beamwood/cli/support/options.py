@@ -19,11 +19,6 @@ def _whole(least: int, *names: str, help: str) -> Any:
     return typer.Option(*names, min=least, help=help)
 
 
-def flag(*names: str, **how: Any) -> Any:
-    """An option without a value; nothing stands behind it in --help (typer 0.29 shows <bool>)."""
-    return typer.Option(*names, metavar=" ", **how)
-
-
 _DATA_PANEL = "How the data is read"
 
 ModelFile = Annotated[
@@ -61,16 +56,32 @@ Format = Annotated[
     ),
 ]
 TextColumn = Annotated[
-    str, typer.Option("--text-column", help="The column (or field) with the text.", rich_help_panel=_DATA_PANEL)
+    str,
+    typer.Option(
+        "--text-column",
+        help="The column (or field) with the text. CSV or TSV without a header: its number, from 1 on.",
+        rich_help_panel=_DATA_PANEL,
+    ),
 ]
 LabelsColumn = Annotated[
-    str, typer.Option("--labels-column", help="The column with the labels.", rich_help_panel=_DATA_PANEL)
+    str,
+    typer.Option("--labels-column", help="The column with the labels: name or number.", rich_help_panel=_DATA_PANEL),
 ]
 Separator = Annotated[
     str | None,
     typer.Option("--separator", help="What stands between labels written in one string.", rich_help_panel=_DATA_PANEL),
 ]
-SkipBad = Annotated[bool, flag("--skip-bad", help="Leave bad rows out and count them.", rich_help_panel=_DATA_PANEL)]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave bad rows out and count them.", rich_help_panel=_DATA_PANEL)
+]
+Encoder = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="NAME",
+        help="What makes vectors of texts, where the model cannot open it by itself: onnx:FOLDER, model2vec:FOLDER.",
+    ),
+]
 K = Annotated[int, _whole(1, "--k", "-k", help="Labels returned for each query.")]
 Beam = Annotated[
     int | None,
@@ -119,10 +130,12 @@ Ray = Annotated[
         "here. Same answers. Needs the extra `ray`.",
     ),
 ]
-Force = Annotated[bool, flag("--force", "-f", help="Replace a file that is there.")]
-Json = Annotated[bool, flag("--json", help="Print one JSON object for machines, and no progress.")]
-Quiet = Annotated[bool, flag("--quiet", "-q", help="Show no progress.")]
-Debug = Annotated[bool, flag("--debug", callback=_remember_debug, help="Show where an error came from.", is_eager=True)]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace a file that is there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines, and no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Debug = Annotated[
+    bool, typer.Option("--debug", callback=_remember_debug, help="Show where an error came from.", is_eager=True)
+]
 
 
 def threshold_of(given: str | None) -> float | bool | None:

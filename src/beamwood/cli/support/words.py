@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from beamwood.cli.support.options import flag
 from beamwood.errors import SettingsError
 
 _PANEL = "How texts become features"
@@ -22,11 +21,15 @@ Chars = Annotated[str | None, _option(help="Runs of letters inside words too, e.
 MinDf = Annotated[int, _option(min=1, help="Drop terms in fewer texts than this.")]
 MaxDf = Annotated[str | None, _option(help="Drop terms in more texts than this: a number, or a share such as 0.5.")]
 MaxFeatures = Annotated[int | None, _option(min=1, help="Keep only the most frequent terms.")]
-Sublinear = Annotated[bool, flag("--sublinear", help="Count a term 1 + log(times) times.", rich_help_panel=_PANEL)]
-SingleLetters = Annotated[
-    bool, flag("--single-letters", help="Words of one letter count too: R, C.", rich_help_panel=_PANEL)
+Sublinear = Annotated[
+    bool, typer.Option("--sublinear", help="Count a term 1 + log(times) times.", rich_help_panel=_PANEL)
 ]
-FoldAccents = Annotated[bool, flag("--fold-accents", help="cafe muller finds Café Müller.", rich_help_panel=_PANEL)]
+SingleLetters = Annotated[
+    bool, typer.Option("--single-letters", help="Words of one letter count too: R, C.", rich_help_panel=_PANEL)
+]
+FoldAccents = Annotated[
+    bool, typer.Option("--fold-accents", help="cafe muller finds Café Müller.", rich_help_panel=_PANEL)
+]
 Stem = Annotated[
     str | None, _option(metavar="LANGUAGE", help="Words count by their stem: english, finnish and 27 more (Snowball).")
 ]
@@ -34,18 +37,28 @@ StopWords = Annotated[
     str | None,
     _option("--stop-words", metavar="LANGUAGE|FILE", help="Words that do not count: english, …, or one per line."),
 ]
-Signs = Annotated[bool, flag("--signs", help="C++, C# and .NET are words.", rich_help_panel=_PANEL)]
+Signs = Annotated[bool, typer.Option("--signs", help="C++, C# and .NET are words.", rich_help_panel=_PANEL)]
 NoSegment = Annotated[
     bool,
-    flag(
+    typer.Option(
         "--no-segment",
         help="Leave runs of Chinese, Japanese or Thai whole instead of taking pairs of characters.",
         rich_help_panel=_PANEL,
     ),
 ]
+Encoder = Annotated[
+    str | None,
+    _option(
+        metavar="NAME",
+        help="Vectors of texts beside their words, where held-out rows gain: wordllama, model2vec:FOLDER, onnx:FOLDER, "
+        "a plug-in's name, or svd, which is learnt from the texts.",
+    ),
+]
 NoTypos = Annotated[
     bool,
-    flag("--no-typos", help="An unknown word does not count as known ones one error away.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--no-typos", help="An unknown word does not count as known ones one error away.", rich_help_panel=_PANEL
+    ),
 ]
 
 
@@ -71,9 +84,9 @@ def features(options: dict[str, Any]) -> Any:
         "typos": not options["no_typos"],
     }
     if options["chars"] is None:
-        return TextFeatures(**words, **both)
+        return TextFeatures(**words, **both, encoder=options["encoder"])
     letters = TextBlock(analyzer="char_wb", ngram_range=_range("--chars", options["chars"]), **both)
-    return TextFeatures(blocks=(TextBlock(**words, **both), letters))
+    return TextFeatures(blocks=(TextBlock(**words, **both), letters), encoder=options["encoder"])
 
 
 def _stop_words(given: str | None) -> str | list[str] | None:

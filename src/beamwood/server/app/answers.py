@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from beamwood import _core
 from beamwood.errors import DataError, FormatError
 from beamwood.filters import Filter
-from beamwood.hits import Hit
+from beamwood.hits import Hit, json_of_rows
 from beamwood.lexical.head import FOUND_BY
 from beamwood.model import Model
 from beamwood.server.app import monitors
@@ -124,11 +124,10 @@ def _rows(served: Served, question: SearchRequest, texts: list[str], chosen: Fil
     fitted = served.model.text
     assert fitted is not None
     X = fitted.transform(texts, threads=1)
-    labels, scores, found = served.model.found(X, question.k, question.beam, filter=chosen, **_how(question))
+    answer = served.model.found(X, question.k, question.beam, filter=chosen, **_how(question))
     least = -math.inf if question.min_score is None else question.min_score
-    captions = served.model.native_parts()[2]
     try:
-        return bytes(_core.rows_json(labels, scores, np.diff(X.indptr).astype(np.int64), captions, least, found))
+        return json_of_rows(answer, fitted.known(X), served.model.native_parts()[2], least)
     except IndexError:
         raise FormatError("The model is damaged: a key lies outside its table. Get a fresh copy of its file.") from None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from beamwood.server.app.examples import ANSWERS, EXPLAIN, FORM, QUERY, SEARCH
 from beamwood.server.app.replies import GONE, STATUSES
 from beamwood.server.app.routes import ROUTES, Route
 from beamwood.server.options import ServeOptions
@@ -117,7 +118,7 @@ def _asked(options: ServeOptions) -> dict[str, Schema]:
         "Search": {
             **_object({**asks, **common}, (*asks, *common), closed=True),
             "oneOf": [{"required": [name]} for name in asks],
-            "examples": [{"text": "history of jazz in new orleans", "k": 5}],
+            "examples": [SEARCH],
         },
         "Explain": {
             **_object(
@@ -126,7 +127,7 @@ def _asked(options: ServeOptions) -> dict[str, Schema]:
                 closed=True,
             ),
             "oneOf": [{"required": ["text"]}, {"required": ["features"]}],
-            "examples": [{"text": "history of jazz in new orleans", "label": 0}],
+            "examples": [EXPLAIN],
         },
     }
 
@@ -159,7 +160,13 @@ def _answered() -> dict[str, Schema]:
                 "key": _STRING,
                 "name": _STRING,
                 "score": _SCORE,
+                "activation": _STRING,
+                "path": _STRING,
+                "discount": _NUMBER,
                 "trees": _list({"type": "object"}),
+                "number_of_trees": _COUNT,
+                "words": {"type": ["object", "null"], "description": "Of models that have words too."},
+                "head": {"type": ["object", "null"], "description": "What makes one score of trees and words."},
                 **times,
             }
         ),
@@ -198,14 +205,20 @@ def _for_annif(options: ServeOptions) -> dict[str, Schema]:
                 "name": _STRING,
                 "language": _STRING,
                 "backend": {"type": "object"},
+                "vocab": {"type": "object"},
+                "vocab_language": _STRING,
                 "is_trained": {"type": "boolean"},
+                "modification_time": _STRING,
             }
         ),
         "Projects": _object({"projects": _list(_ref("Project"))}),
-        "Form": _object(
-            {"text": _STRING, "limit": _whole(options.max_k, 10, "Suggestions returned."), "threshold": _NUMBER},
-            ("limit", "threshold"),
-        ),
+        "Form": {
+            **_object(
+                {"text": _STRING, "limit": _whole(options.max_k, 10, "Suggestions returned."), "threshold": _NUMBER},
+                ("limit", "threshold"),
+            ),
+            "examples": [FORM],
+        },
         "Suggestions": _object(
             {
                 "results": _list(
@@ -213,6 +226,7 @@ def _for_annif(options: ServeOptions) -> dict[str, Schema]:
                         {
                             "uri": _STRING,
                             "label": _STRING,
+                            "notation": {"type": ["string", "null"]},
                             "score": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
                         }
                     )
@@ -250,7 +264,10 @@ def _operation(route: Route, method: str, described: Schema, options: ServeOptio
     refusals |= set() if route.open else {401}
     responses = {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(refusals)}
     rest = {name: value for name, value in described.items() if name not in ("answer", "refusals")}
-    made = {"operationId": route.operations[method], **rest, "responses": {"200": described["answer"], **responses}}
+    name = route.operations[method]
+    content = {kind: {**given, "example": ANSWERS[name]} for kind, given in described["answer"]["content"].items()}
+    answer = {**described["answer"], "content": content}
+    made = {"operationId": name, **rest, "responses": {"200": answer, **responses}}
     if route.admin or (options.token is not None and not route.open):
         made["security"] = [{"token": []}]
     return made
@@ -286,7 +303,7 @@ def _questions(options: ServeOptions) -> dict[str, Schema]:
         },
         "search_by_query": {
             "summary": "Find the labels for a text.",
-            "parameters": [_at("query", "q", {**_STRING, "examples": ["red wool socks"]}, required=True), *in_query],
+            "parameters": [_at("query", "q", {**_STRING, "examples": [QUERY]}, required=True), *in_query],
             "answer": _json("Hits", "The best labels."),
             "refusals": (404, 422, 503),
         },

@@ -12,6 +12,7 @@ function make(tag, text, ...children) {
 }
 
 function kind(schema) {
+  if (schema.const !== undefined) return String(schema.const);
   if (schema.enum) return `${schema.enum.join(" or ")}${schema.default !== undefined ? `, usually ${schema.default}` : ""}`;
   if (schema.oneOf && !schema.type) return schema.oneOf.map(kind).join(" or ");
   const bounds = schema.maximum !== undefined && schema.minimum !== undefined ? ` ${schema.minimum} to ${schema.maximum.toLocaleString("en")}` : "";
@@ -28,7 +29,22 @@ function fields(pairs) {
   return table;
 }
 
-function example(method, path, parameters, body, secured) {
+// JSON over several lines, where one does not hold it.
+function written(value, indent = "") {
+  const flat = JSON.stringify(value);
+  if (value === null || typeof value !== "object" || flat.length + indent.length < 100) return flat;
+  const [open, close] = Array.isArray(value) ? "[]" : "{}";
+  const inner = `${indent}  `;
+  const items = Object.entries(value).map(([name, item]) => `${inner}${open === "[" ? "" : `${JSON.stringify(name)}: `}${written(item, inner)}`);
+  return `${open}\n${items.join(",\n")}\n${indent}${close}`;
+}
+
+function answer(content) {
+  const [kind, { example: sample }] = Object.entries(content)[0];
+  return make("pre", kind === "application/json" ? written(sample) : sample);
+}
+
+function example(method, path, parameters, form, body, secured) {
   let address = path;
   for (const { name, in: place, schema, required } of parameters) {
     const value = encodeURIComponent(schema.examples?.[0] ?? "");
@@ -37,8 +53,9 @@ function example(method, path, parameters, body, secured) {
   }
   const parts = [`curl '${location.origin}${address}'`];
   if (secured) parts.push("-H 'authorization: Bearer TOKEN'");
-  if (body?.examples) parts.push(`-d '${JSON.stringify(body.examples[0])}'`);
-  else if (method === "post") parts.push(path.endsWith("suggest") ? "-d text=jazz -d limit=5" : "-X POST");
+  if (form) for (const [name, value] of Object.entries(body.examples[0])) parts.push(`-d '${name}=${value}'`);
+  else if (body?.examples) parts.push(`-d '${JSON.stringify(body.examples[0])}'`);
+  else if (method === "post") parts.push("-X POST");
   return make("pre", parts.join(" \\\n  "));
 }
 
@@ -52,11 +69,14 @@ async function begin() {
       verb.className = "verb";
       const card = make("section", null, make("h2", null, verb, path), make("p", operation.summary));
       card.className = "card";
-      const body = find(Object.values(operation.requestBody?.content ?? {})[0]?.schema);
+      const [kindOfBody, sent] = Object.entries(operation.requestBody?.content ?? {})[0] ?? ["", null];
+      const body = find(sent?.schema);
       const given = (operation.parameters ?? []).map((p) => [p.name, p.schema, p.required]);
       for (const [name, schema] of Object.entries(body?.properties ?? {})) given.push([name, schema, (body.required ?? []).includes(name)]);
       if (given.length) card.append(fields(given));
-      card.append(example(method, path, operation.parameters ?? [], body, operation.security?.length));
+      const form = kindOfBody.endsWith("form-urlencoded");
+      card.append(example(method, path, operation.parameters ?? [], form, body, operation.security?.length));
+      card.append(make("p", "An answer, long lists cut short:"), answer(operation.responses["200"].content));
       document.getElementById("operations").append(card);
     }
   }

@@ -131,7 +131,7 @@ function row(hit, i, best) {
       "aria-label": `${i + 1}. ${hit.name}, ${meant(hit)}. Explain` },
     make("span", { class: "rank" }, String(i + 1)),
     make("span", {}, make("span", { class: "name", dir: "auto" }, hit.name), hit.key === hit.name ? null : make("span", { class: "key" }, ` ${hit.key}`),
-      hit.found_by ? make("span", { class: "member", title: MEMBERS[hit.found_by] }, hit.found_by) : null),
+      hit.found_by ? make("span", { class: "member", title: MEMBERS[hit.found_by] }, SHORT[hit.found_by]) : null),
     make("span", { class: "score", title: `score ${hit.score}` }, hit.probability === undefined ? number(hit.score, 3) : percent(hit.probability)),
     arrow(),
     make("span"),

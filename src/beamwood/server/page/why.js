@@ -49,13 +49,14 @@ function share(score, best) {
 
 // What found a hit, of models that have trees and words.
 const MEMBERS = { trees: "found by the trees", words: "found by its words", both: "found by the trees and by its words" };
+const SHORT = { trees: "trees", words: "words", both: "trees + words" };
 
 // --- why -----------------------------------------------------------------------------------------------------------
 
 function explanation(value) {
   const parts = value.trees.map((tree, i) => {
     const inner = [
-      make("h3", {}, "The way through the tree", make("span", {}, value.path === "product" ? "× this node → score" : "this node → score")), way(tree, value),
+      ...(tree.steps[0].layer === null ? [] : [make("h3", {}, "The way through the tree", make("span", {}, value.path === "product" ? "× this node → score" : "this node → score")), way(tree, value)]),
       make("h3", {}, "Each word’s share of the sum"), ledger(tree, value),
     ];
     if (value.trees.length === 1) return make("div", {}, ...inner);
@@ -101,13 +102,18 @@ function way(tree, value) {
 function ledger(tree, value) {
   const words = new Map();
   tree.steps.forEach((step, layer) => {
-    for (const s of step.shares) {
+    for (const s of step.shares.filter((one) => one.word !== ENCODED)) {
       if (!words.has(s.feature)) words.set(s.feature, { word: s.word, shares: [] });
       words.get(s.feature).shares[layer] = s;
     }
+    const encoded = step.shares.filter((one) => one.word === ENCODED);
+    if (!encoded.length) return;
+    if (!words.has(ENCODED)) words.set(ENCODED, { word: ENCODED, shares: [] });
+    const product = encoded.reduce((sum, one) => sum + one.product, 0);
+    words.get(ENCODED).shares[layer] = { product, value: `${encoded.length} numbers`, weight: "their weights" };
   });
   const rows = [...words.values()].sort((a, b) => weight(b) - weight(a));
-  const most = Math.max(1e-30, ...tree.steps.flatMap((step) => step.shares.map((s) => Math.abs(s.product))));
+  const most = Math.max(1e-30, ...rows.flatMap((row) => row.shares.filter(Boolean).map((s) => Math.abs(s.product))));
   const cell = (amount, title, shaded) => {
     if (amount === null || amount === undefined) return make("td", {}, make("span", { class: "quiet" }, "·"));
     const made = make("td", { class: !shaded ? null : amount < 0 ? "against" : "for", title }, make("span", {}, signed(amount)));
@@ -121,8 +127,11 @@ function ledger(tree, value) {
   return make("div", { class: "ledger", tabindex: "0", role: "group", "aria-label": "Shares of the words" },
     make("table", {}, make("thead", {}, head), make("tbody", {}, ...body), make("tfoot", {},
       line("sum z", tree.steps.map((step) => step.z)),
-      line(value.activation, tree.steps.map((step) => step.activation)),
-      line("score so far", tree.steps.map((step) => step.score)))));
+      ...(tree.steps[0].layer === null ? [] : [line(value.activation, tree.steps.map((step) => step.activation)),
+        line("score so far", tree.steps.map((step) => step.score))]))));
 }
+
+/** What the numbers of an encoder are called: they are one row of the table. */
+const ENCODED = "(meaning)";
 
 const weight = (row) => row.shares.reduce((sum, s) => sum + (s ? Math.abs(s.product) : 0), 0);

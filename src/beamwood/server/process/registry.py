@@ -112,17 +112,32 @@ class Registry:
 def opened(options: ServeOptions, files: OpenFiles, verify: bool) -> dict[str, Served]:
     """All models of a server, from files that are open; BadModel says what is wrong with one."""
     lists = files.lists()
-    return {name: _open(name, path, files.models[name], lists, verify) for name, path in options.models.items()}
+    return {
+        name: _open(name, path, files.models[name], lists, verify, options.encoder)
+        for name, path in options.models.items()
+    }
 
 
-def _open(name: str, path: Path, number: int, lists: dict[str, list[str]], verify: bool) -> Served:
+def _open(name: str, path: Path, number: int, lists: dict[str, list[str]], verify: bool, encoder: str | None) -> Served:
     where = f"/proc/self/fd/{number}"  # the file that was opened, whatever its path leads to by now
     try:
         model = load(where, verify=verify)
+        model = _with_encoder(model, encoder)
         filters = {label: model.filter(allow=keys, missing="ignore") for label, keys in lists.items()}
     except BeamwoodError as error:
         raise BadModel(name, str(error).replace(where, str(path))) from None
     return Served(name, model, model.version, filters, sha256(repr(lists).encode()).hexdigest())
+
+
+def _with_encoder(model: Model, encoder: str | None) -> Model:
+    """A model whose encoder is open: one that cannot be opened is found now, not by the first question.
+
+    encoder: for a model that cannot open its own. Where that lies may have another name than where it was trained.
+    """
+    own = None if model.text is None else model.text.encoder
+    if own is None:
+        return model
+    return model.with_encoder(own.opened() if encoder is None or own.opens_itself else encoder)
 
 
 def free_when_unused(replaced: list[Served], seconds: float = 60.0) -> None:
