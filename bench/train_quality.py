@@ -92,10 +92,12 @@ def run(trainer: str, name: str, folder: Path, args: argparse.Namespace, seed: i
         why = last[0][:80] if process.returncode > 0 else f"ended from outside by signal {-process.returncode}"
         return {"failed": why, "error": True}
     result = {**json.loads((out / "cost.json").read_text()), **quality(folder, out / "ranked.npz")}
-    if args.models and (out / "model").exists():
-        kept = args.models / trainer / name / "model"
-        shutil.rmtree(kept, ignore_errors=True)
-        shutil.move(out / "model", kept)
+    for made in ("model", "model.bw"):
+        if args.models and (out / made).exists():
+            kept = args.models / trainer / name / made
+            shutil.rmtree(kept, ignore_errors=True)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(out / made, kept)
     shutil.rmtree(out)
     return result
 
@@ -182,7 +184,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=BUILD / "train_quality", help="folder, or a kept .json file")
     parser.add_argument("--start", type=Path, help="a kept .json file: what it has is not measured again")
     parser.add_argument("--keep", type=Path, help="write all results to this .json file")
-    parser.add_argument("--models", type=Path, help="keep models here, as TRAINER/SET/model, for frontier.py")
+    parser.add_argument("--models", type=Path, help="keep models here, as TRAINER/SET/model or model.bw")
     parser.add_argument("--again", action="store_true", help="run even what is in the cache")
     parser.add_argument("--table", action="store_true", help="run nothing")
     args = parser.parse_args()

@@ -21,12 +21,13 @@ import scipy.sparse as sp
 import beamwood as bw
 
 HELD_OUT = 5000
+ONLINE = 1000  # rows that are also asked one by one
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # of a row's squared length that the vectors get
 
 
 def wordllama_vectors(texts: list[str]) -> Any:
     """256 numbers per text: the mean of vectors of its word pieces."""
-    import wordllama  # type: ignore[import-not-found]
+    import wordllama
 
     inside = Path(wordllama.__file__).parent  # where its own loader does not look for the tokenizer
     return wordllama.WordLlama.load(cache_dir=inside, disable_download=True).embed(texts, norm=True)
@@ -48,6 +49,7 @@ def main() -> None:
     options.add_argument("--vectors", choices=("wordllama", "lsa"), default="wordllama")
     options.add_argument("--preset", default="fast")
     options.add_argument("--shares", type=float, nargs="+", default=SHARES)
+    options.add_argument("--prune", type=float, default=0.1, help="weights nearer to zero are dropped")
     options.add_argument("--auto", action="store_true", help="also let training choose the weight")
     asked = options.parse_args()
     with gzip.open(asked.data / "train.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -69,18 +71,21 @@ def main() -> None:
     for share in (*asked.shares, *((None,) if asked.auto else ())):
         weights = None if share is None else {"words": (1 - share) ** 0.5, "vectors": share**0.5}
         start = time.process_time()
-        model = bw.train(to_learn, Y[learnt], asked.preset, block_weights=weights, progress=False, threads=1)
+        how: dict[str, Any] = {"block_weights": weights, "prune": asked.prune}
+        model = bw.train(to_learn, Y[learnt], asked.preset, progress=False, threads=1, **how)
         trained = time.process_time() - start
         assert model.blocks is not None
         joined = model.blocks.joined(to_ask, "X")
         start = time.process_time()
         found = model.topk(joined, 10)
         per_query = (time.process_time() - start) / joined.shape[0]
+        alone = np.mean([model.topk(joined[[i]], 10, stats=True)[2].nanoseconds for i in range(ONLINE)]) / 1e3
         told = bw.evaluate(found, Y[held], at=(1, 5, 10))
         chosen = "" if share is not None else f" chosen share {model.blocks.each[1].weight ** 2:.2f}"
         measures = " / ".join(f"{100 * m:.1f}" for m in (told.precision[1], told.precision[5], told.recall[10]))
         size = model.info()["bytes"] / 1e6
-        print(f"{share}: {measures}, {trained:.0f} CPU s, {per_query * 1e6:.0f} µs, {size:.0f} MB{chosen}", flush=True)
+        speed = f"{trained:.0f} CPU s, {alone:.0f} µs, in batch {per_query * 1e6:.0f}"
+        print(f"{share}: {measures}, {speed}, {size:.0f} MB{chosen}", flush=True)
 
 
 if __name__ == "__main__":

@@ -110,6 +110,7 @@ def main() -> None:
     parser.add_argument("--home", type=Path, default=Path("build/annif-backends"))
     parser.add_argument("--out", type=Path, default=Path("build/annif-backends.json"))
     options = parser.parse_args()
+    options.python = options.python.absolute()  # it is called from another folder
     home = options.home.absolute()
     home.mkdir(parents=True, exist_ok=True)
     write_projects(home, options.analyzer)

@@ -2,11 +2,12 @@
 
     python bench/life/calibration.py --data ../shared/data [--sets winapi-seealso …] [--presets fast balanced]
 
-Curves and cuts are fitted twice: on rows held out of training (a twentieth, at least 2,000 and at most 10,000), and on
-one half of the test rows, measured on the other half. The model that is measured is trained on all rows; the one that
-ranks the held-out rows was trained without them. Errors are in points, over 15 parts of equal width. Beside them stands
-what chance makes of probabilities that are true: the error of as many rows whose truth is drawn from the probabilities
-themselves, 95 of 100 times below the figure in brackets.
+Curves and cuts are fitted three times: on rows held out of training (as many as `calibrate=True` takes); on these,
+drawn anew so that they have as many labels as test rows do, which only who knows the truth of the test rows can do; and
+on the test rows, each half measured with curves of the other. The model that is measured is trained on all rows; the
+one that ranks the held-out rows was trained without them. Errors are in points, over 15 parts of equal width. Beside
+them stands what chance makes of probabilities that are true: the error of as many rows whose truth is drawn from the
+probabilities themselves, 95 of 100 times below the figure in brackets. Models are kept in build/calibration.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import beamwood as bw
 from beamwood.inputs.arguments import cores
 from beamwood.life import calibration, cut
 from beamwood.life.truth import relevant
+from beamwood.training.calibrated import checked_share, rankable
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -29,6 +31,8 @@ sys.path.insert(0, str(HERE.parent))
 from support.quality_sets import SETS, matrices, prepared  # noqa: E402
 
 DEPTH = 100
+MOST = 12  # labels per row that are told apart
+OF = ("score", "held out", "chance", "held out, labels as in test", "test, crossed")
 
 
 def main() -> None:
@@ -37,10 +41,13 @@ def main() -> None:
     options.add_argument("--data", type=Path, default=HERE.parents[2] / "shared" / "data")
     options.add_argument("--sets", nargs="+", default=list(SETS))
     options.add_argument("--presets", nargs="+", default=["fast", "balanced"])
+    options.add_argument("--like", nargs="+", type=int, help="only: probabilities learnt on so many of the test rows")
     given = options.parse_args()
-    columns = [f"ECE@{k}, {of}" for k in (1, 5) for of in ("score", "held out", "chance", "half of test")]
+    if given.like:
+        return tell_few(given)
+    columns = [f"ECE@{k}, {of}" for k in (1, 5) for of in OF]
     print("| set | preset | " + " | ".join([*columns, "F1, held out", "F1, best"]) + " |")
-    print("|---" * 12 + "|")
+    print("|---" * (len(columns) + 4) + "|")
     for name in given.sets:
         folder = prepared(name, given.data, HERE.parents[1] / "build" / "quality_sets")
         for preset in given.presets:
@@ -51,28 +58,78 @@ def measured(folder: Path, preset: str) -> list[str]:
     """The columns of one set and preset."""
     X, Y = matrices(folder, "trn")
     shuffled = np.random.default_rng(0).permutation(X.shape[0])
-    count = int(np.clip(X.shape[0] // 20, 2_000, 10_000))
+    count = checked_share(True, X.shape[0])
     held, rest = np.sort(shuffled[:count]), np.sort(shuffled[count:])
+    kept, known = rankable(Y[held], Y[rest])
+    fair = held[kept]
     test, truth = matrices(folder, "tst")
-    told = answers(bw.train(X[rest], Y[rest], preset, progress=False), X[held], Y[held])
-    asked = answers(bw.train(X, Y, preset, progress=False), test, truth)
-    return columns_of(told, int(Y[held].nnz), asked, int(truth.nnz))
+    told = answers(trained(folder.name, preset, "rest", X[rest], Y[rest]), X[fair], Y[fair])
+    asked = answers(trained(folder.name, preset, "all", X, Y), test, truth)
+    alike = drawn_like(np.diff(Y[fair].indptr), np.diff(truth.indptr))
+    return columns_of(
+        told, int(known[Y[fair].indices].sum()), tuple(part[alike] for part in told), asked, int(truth.nnz)
+    )
 
 
-def columns_of(told: Any, true: int, asked: Any, true_on: int) -> list[str]:
-    """Of the answers to held-out rows and to test rows, and how many labels each of them have."""
-    halves = np.random.default_rng(1).permutation(len(asked[0]))
-    half, other = halves[: len(halves) // 2], halves[len(halves) // 2 :]
-    from_held = errors(told, asked)
-    from_half = errors(tuple(part[half] for part in asked), tuple(part[other] for part in asked))
+def tell_few(given: argparse.Namespace) -> None:
+    """Prints the errors on other test rows of probabilities learnt on a few: means of five draws, at 1 / at 5."""
+    for name in given.sets:
+        folder = prepared(name, given.data, HERE.parents[1] / "build" / "quality_sets")
+        for preset in given.presets:
+            model = trained(folder.name, preset, "all", *matrices(folder, "trn"))
+            found = answers(model, *matrices(folder, "tst"))
+            told = [f"{rows:,} rows: {few(found, rows)}" for rows in given.like]
+            print(f"{name}, {preset}: {'; '.join(told)}", flush=True)
+
+
+def few(of: Any, rows: int) -> str:
+    """The errors of one model."""
+    drawn = []
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(len(of[0]))
+        fit, on = (tuple(part[some] for part in of) for some in (order[:rows], order[rows:]))
+        drawn.append(errors(fit, on)[1])
+    return " / ".join(f"{np.mean([one[k] for one in drawn]):.1f}" for k in (1, 5))
+
+
+def trained(name: str, preset: str, rows: str, X: Any, Y: Any) -> bw.Model:
+    """A model of these rows, kept for the next call."""
+    kept = HERE.parents[1] / "build" / "calibration" / f"{name}.{preset}.{rows}.bw"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        bw.train(X, Y, preset, progress=False).save(kept)
+    return bw.load(kept)
+
+
+def drawn_like(have: Any, want: Any) -> Any:
+    """Rows drawn so that as many of them have so many labels as among others. have, want: labels of each row."""
+    have, want = np.minimum(have, MOST), np.minimum(want, MOST)
+    share = [np.bincount(of, minlength=MOST + 1) / len(of) for of in (have, want)]
+    weight = (share[1] / np.maximum(share[0], 1e-9))[have]
+    return np.random.default_rng(3).choice(len(have), len(have), p=weight / weight.sum())
+
+
+def columns_of(told: Any, true: int, alike: Any, asked: Any, true_on: int) -> list[str]:
+    """Of answers to held-out rows, to those drawn anew and to test rows; true: how many labels the rows have."""
     luck = chance(told, asked)
-    columns = [
-        shown
-        for k in (1, 5)
-        for shown in (f"{from_held[0][k]:.1f}", f"{from_held[1][k]:.1f}", luck[k], f"{from_half[1][k]:.1f}")
-    ]
+    raw, shown = errors(told, asked)
+    found = (raw, shown, errors(alike, asked)[1], crossed(asked))
+    columns = []
+    for k in (1, 5):
+        score, held_out, like_test, own = (f"{of[k]:.1f}" for of in found)
+        columns += [score, held_out, luck[k], like_test, own]
     reached, best = f1(told, true, asked, true_on)
     return [*columns, f"{100 * reached:.2f}", f"{100 * best:.2f}"]
+
+
+def crossed(of: Any) -> dict[int, float]:
+    """Calibration errors of answers, each half of which has the probabilities that the other half gives."""
+    scores, right = (part[:, : calibration.DEPTH] for part in of)
+    half = np.random.default_rng(1).permutation(len(scores)) % 2 == 0
+    shown = np.empty(scores.shape, np.float32)
+    for fit, on in ((half, ~half), (~half, half)):
+        shown[on] = calibration.fit_curves(scores[fit], right[fit])(scores[on])
+    return calibration.measured(scores, shown, right).ece
 
 
 def answers(model: bw.Model, X: Any, Y: Any) -> tuple[Any, Any]:

@@ -30,7 +30,7 @@ PACKAGES: dict[str, tuple[tuple[tuple[str, ...], ...], str]] = {
     "libpecos": ((("numpy<2", "scipy<1.14", "scikit-learn"), ("--no-deps", PECOS_VERSION)), "pecos.xmc.xlinear"),
     "napkinxc": ((("numpy<2", "scipy<1.14", "napkinxc==0.7.2"),), "napkinxc.models"),
     "omikuji": ((("numpy", "scipy", "omikuji==0.5.2"),), "omikuji"),
-    "libmultilabel": ((("torch",), ("libmultilabel==0.10.0",)), "libmultilabel.linear"),
+    "libmultilabel": ((("torch==2.13.0",), ("libmultilabel==0.10.0",)), "libmultilabel.linear"),
     "bm25s": ((("numpy", "scipy", "bm25s"),), "bm25s"),
     "searchers": ((("numpy", "scipy", "numba", "bm25s", "tantivy", "sparse_dot_topn"),), "tantivy"),
     "fasttext": ((("numpy<2", "fasttext-wheel"),), "fasttext"),
