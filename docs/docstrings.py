@@ -1,4 +1,4 @@
-"""A docstring as it stands in the source in, Markdown out: lines `name: what it is` become a list.
+"""A docstring as it stands in the source in, Markdown out: lines `name: what it is` become a list, examples code.
 
 An extension of griffe, which reads the sources for the API page.
 """
@@ -23,10 +23,17 @@ class FieldLists(griffe.Extension):
 
 
 def as_markdown(text: str) -> str:
-    """The same words, with a list for a run of entries and their continued lines."""
+    """The same words, with a list for a run of entries and their continued lines, and a block for each example."""
     lines: list[str] = []
-    inside = False
+    inside = example = False
     for line in text.splitlines():
+        if line.startswith(">>>") or (example and line.strip()):
+            lines += [] if example else ["", "```pycon"]
+            lines.append(line)
+            example, inside = True, False
+            continue
+        lines += ["```"] if example else []
+        example = False
         entry = _ENTRY.match(line)
         if entry:
             lines += [] if inside else [""]
@@ -38,4 +45,5 @@ def as_markdown(text: str) -> str:
             lines += [""] if inside and line.strip() else []
             lines.append(line)
             inside = False
+    lines += ["```"] if example else []
     return "\n".join(lines)

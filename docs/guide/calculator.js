@@ -1,9 +1,9 @@
 // calculator.js — counts that a reader types in, what each preset would take out. The same as `beamwood estimate`:
 // tests/sizing/test_estimate.py compares the two.
 const RATES = {
-  "fast": [13.0, 84.0, 13.0, 1.8e8, 293.0],
-  "balanced": [80.0, 305.0, 84.0, 2.0e8, 547.0],
-  "best": [152.0, 573.0, 130.0, 2.5e8, 810.0]
+  "fast": [9.5, 84.0, 12.0, 1.8e8, 293.0],
+  "balanced": [54.0, 305.0, 50.0, 2.0e8, 547.0],
+  "best": [103.0, 573.0, 78.0, 2.5e8, 810.0]
 };
 const TRAINING = [0.77, 0.18], FILE = [0.82, 0.25], QUERY = [0.1, 0.0];
 
