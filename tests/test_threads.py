@@ -14,7 +14,7 @@ import laws
 import numpy as np
 import pytest
 from support.models import large_model, large_queries, small_model, small_queries
-from support.processes import interrupted
+from support.processes import interrupted, without_coverage
 
 import beamwood as bw
 
@@ -155,10 +155,15 @@ def test_other_python_threads_run_during_a_long_call(large: bw.Model) -> None:
 
 
 def run_child(code: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
-    """Python code in a process of its own, in reach of the test models."""
+    """Python code that may fork amid threads, in a process of its own, in reach of the test models."""
     path = f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
     return subprocess.run(
-        [sys.executable, "-c", path + code], capture_output=True, text=True, timeout=seconds, check=False
+        [sys.executable, "-c", path + code],
+        env=without_coverage(),
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
     )
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from support.processes import without_coverage
+
 HERE = Path(__file__).parent
 FILES, MEMORY = 1, 2
 KILL_BEFORE, KILL_AFTER, SHORT = -1, -2, -3
@@ -43,11 +45,15 @@ def injected(folder: Path) -> Path:
 
 def inside(folder: Path, module: str, *words: object) -> str:
     """Runs main(*words) of a module of this room in a process that has the library; what it prints."""
+    planted = bool(words and words[-1])  # what its many children run is no coverage, and writing it takes minutes
+    given = without_coverage() if planted else dict(os.environ)
+    return apart(module, *words, given={**given, "LD_PRELOAD": str(injected(folder)), "OPENBLAS_NUM_THREADS": "1"})
+
+
+def apart(module: str, *words: object, given: dict[str, str]) -> str:
+    """Runs main(*words) of a module of this room in a process of its own with this environment; what it prints."""
     code = f"import sys; sys.path.insert(0, sys.argv[1]); from promises.{module} import main; main(*sys.argv[2:])"
     command = [sys.executable, "-c", code, str(HERE.parent), *map(str, words)]
-    given = {**os.environ, "LD_PRELOAD": str(injected(folder)), "OPENBLAS_NUM_THREADS": "1"}
-    if words and words[-1]:  # a planted bug: what its many children run is no coverage, and writing it takes minutes
-        given = {name: value for name, value in given.items() if not name.startswith("COV")}
     found = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
     if found.returncode:
         raise RuntimeError(f"{module} {words} ended with {found.returncode}: {found.stderr[-2000:]}")

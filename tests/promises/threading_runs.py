@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 from support.models import large_model, large_queries
+from support.processes import without_coverage
 
-from promises.outcome import Outcome
+from promises.outcome import Outcome, apart, read, show
 
 SECONDS = 60
 
@@ -20,6 +21,16 @@ SECONDS = 60
 def runs(folder: Path, size: float, seed: int, only: int | None = None, plant: str = "") -> Outcome:
     """So many runs, each in a process of its own. plant: "lock" takes a lock that a fork copies while it is held."""
     del folder
+    case = "" if only is None else only
+    return read(apart("threading_runs", size, seed, case, plant, given=without_coverage()))
+
+
+def main(size: str, seed: str, case: str, plant: str) -> None:
+    """The runs, in a process whose forks copy no lock of a tool."""
+    show(_runs(float(size), int(seed), int(case) if case else None, plant))
+
+
+def _runs(size: float, seed: int, only: int | None, plant: str) -> Outcome:
     outcome, model = Outcome(told=f"seed {seed}; 64 threads, forks, SIGALRM; TSan: make sanitize"), large_model()
     for number in range(max(3, int(1000 * size))) if only is None else [only]:
         child = os.fork()

@@ -1,4 +1,4 @@
-"""A child that was told to stop in, the work it still did out, in processor time: a busy machine is no excuse."""
+"""Children of tests: the environment they get, and the work that one still did which was told to stop."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ import signal
 import subprocess
 import threading
 from pathlib import Path
+
+
+def without_coverage() -> dict[str, str]:
+    """The environment of a child that forks amid threads: a fork copies the lock of coverage's data as it is at that
+    moment, also when another thread holds it, and then the child of the fork waits for ever to write its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COV")}
 
 
 def cpu_seconds(pid: int) -> float:
