@@ -141,6 +141,7 @@ void bind_training(nb::module_& m) {
       .def_rw("max_iter", &SolverSettings::max_iter)
       .def_rw("bias", &SolverSettings::bias)
       .def_rw("prune", &SolverSettings::prune)
+      .def_rw("dense_from", &SolverSettings::dense_from)
       .def_rw("top_weights", &SolverSettings::top_weights)
       .def_rw("seed", &SolverSettings::seed);
   m.def("train_layer", &train, nb::kw_only(), nb::arg("x"), nb::arg("reaching"), nb::arg("positives"),

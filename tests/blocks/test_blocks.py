@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import beamwood as bw
 from beamwood.blocks.blocks import scaled
+from beamwood.blocks.weights import CANDIDATES, weighed_blocks
 
 ROWS, WORDS, SIZE, LABELS = 600, 60, 8, 24
 Blocks = dict[str, Any]
@@ -106,6 +107,34 @@ def test_held_out_rows_choose_the_weights() -> None:
     assert [block.weight for block in model.blocks.each] == [1.0, 0.0]
     only_words = trained({"words": noise["words"]}, Y)
     np.testing.assert_array_equal(model.topk(noise, 5)[0], only_words.topk({"words": noise["words"]}, 5)[0])
+
+
+@pytest.mark.parametrize(("count", "asked"), [(12, 8), (600, 480), (6_000, 4_800), (30_000, 4_000)])
+def test_where_rows_are_few_several_parts_are_held_out(count: int, asked: int) -> None:
+    """Each row at most once, and none is learnt from by the tree that is asked about it."""
+    held: list[Any] = []
+
+    def quality(X: Any, Y: Any, held_X: Any, held_Y: Any) -> Any:
+        assert X.shape[0] == Y.shape[0]
+        assert not set(Y.indices) & set(held_Y.indices)  # a row's label is its number here
+        held.append(held_Y.indices)
+        return np.zeros(held_X.shape[0])
+
+    X = {"words": sp.eye_array(count, format="csr", dtype=np.float32), "meaning": np.ones((count, 2), np.float32)}
+    weighed_blocks(X, sp.eye_array(count, format="csr", dtype=np.float32), None, (), 0, quality)
+    parts = held[: len(held) // len(CANDIDATES)]
+    assert len(np.unique(np.concatenate(parts))) == sum(map(len, parts)) == asked
+
+
+def test_small_weights_of_a_dense_block_are_kept() -> None:
+    """`prune` is for words: weights of vectors are small because there are many, and gaps among them cost time."""
+    X, Y = made()
+    X["meaning"] = np.random.default_rng(0).standard_normal((ROWS, 32)).astype(np.float32)
+    leaves = trained(X, Y, block_weights={"words": 1, "meaning": 1}, prune=0.3).layers()[-1].weights
+    words, vectors = leaves[:WORDS], leaves[WORDS:]
+    assert np.abs(words.data).min() >= 0.3
+    assert vectors.nnz == 32 * LABELS
+    assert np.abs(vectors.data).min() < 0.03
 
 
 def test_an_optional_block_may_be_missing() -> None:

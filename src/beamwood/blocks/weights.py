@@ -1,6 +1,7 @@
 """weights.py — named blocks of a training's rows and their labels in; blocks with weights, and joined rows, out.
 
-Held-out rows choose. One narrow tree per candidate is trained on a share of the rows and asked about others; the first
+Held-out rows choose. One narrow tree per candidate is trained on most of the rows and asked about the others; where
+rows are few, that is done for several parts of them in turn, since some hundred held-out rows could not tell. The first
 block keeps the weight 1, and each other one goes through the candidates in turn. A block that does not clearly gain
 gets 0: it then costs nothing in a query.
 """
@@ -21,10 +22,13 @@ from beamwood.inputs.matrices import is_blocks
 
 CANDIDATES = (0.0, 0.25, 0.5, 1.0, 2.0)
 _MOST_ROWS = 40_000  # to learn from
-_MOST_HELD_OUT = 4_000
+_MOST_HELD_OUT = 4_000  # of a part
+_ENOUGH_HELD_OUT = 4_000  # in all parts
+_MOST_PARTS = 4
 _ERRORS = 2.0  # a block must gain so many standard errors of what it gains
 
 Each = npt.NDArray[np.float64]  # a number for each held-out row
+Ids = npt.NDArray[np.int64]
 Quality = Callable[[Any, Any, Any, Any], Each]  # of rows and labels to learn from, rows and labels to ask about
 
 
@@ -63,19 +67,21 @@ def without_words(settings: dict[str, Any]) -> dict[str, Any]:
 def _chosen(blocks: FeatureBlocks, rows: Mapping[str, Any], Y: Any, seed: int, quality: Quality) -> FeatureBlocks:
     """The blocks with weights chosen on held-out rows."""
     labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
-    order = np.random.default_rng(seed).permutation(labelled)
-    count = min(_MOST_HELD_OUT, len(order) // 10)
-    held, learnt = np.sort(order[:count]), np.sort(order[count : count + _MOST_ROWS])
-    if not count:  # nothing to choose by
+    parts = _parts(np.random.default_rng(seed).permutation(labelled))
+    if not parts:  # nothing to choose by
         return blocks.weighed(dict.fromkeys(blocks.names, 1.0))
-    parts = [{name: matrix[at] for name, matrix in rows.items()} for at in (learnt, held)]
     known: dict[tuple[float, ...], Each] = {}
 
     def reached(weights: Mapping[str, float]) -> Each:
         key = tuple(weights[name] for name in blocks.names)
         if key not in known:
-            to_learn, to_ask = (blocks.weighed(weights).joined(part, "X") for part in parts)
-            known[key] = quality(to_learn, Y[learnt], to_ask, Y[held])
+            weighed = blocks.weighed(weights)
+
+            def joined(at: Ids) -> Any:
+                return weighed.joined({name: matrix[at] for name, matrix in rows.items()}, "X")
+
+            each = [quality(joined(learnt), Y[learnt], joined(held), Y[held]) for learnt, held in parts]
+            known[key] = np.concatenate(each)
         return known[key]
 
     chosen = {name: float(name == blocks.names[0]) for name in blocks.names}
@@ -83,9 +89,17 @@ def _chosen(blocks: FeatureBlocks, rows: Mapping[str, Any], Y: Any, seed: int, q
         with_each = [{**chosen, name: weight} for weight in CANDIDATES]
         best = max(with_each, key=lambda weights: reached(weights).mean())
         gained = reached(best) - reached(chosen)
-        if gained.mean() > _ERRORS * gained.std() / np.sqrt(count):
+        if gained.mean() > _ERRORS * gained.std() / np.sqrt(len(gained)):
             chosen = best
     return blocks.weighed(chosen)
+
+
+def _parts(order: Ids) -> list[tuple[Ids, Ids]]:
+    """Rows to learn from, and rows held out of them; no row is held out twice."""
+    count = min(_MOST_HELD_OUT, len(order) // 5)
+    times = min(_MOST_PARTS, -(-_ENOUGH_HELD_OUT // count)) if count else 0
+    held = [order[part * count : (part + 1) * count] for part in range(times)]
+    return [(np.sort(np.setdiff1d(order, each, True)[:_MOST_ROWS]), np.sort(each)) for each in held]
 
 
 def _given(blocks: FeatureBlocks, weights: Any) -> FeatureBlocks:

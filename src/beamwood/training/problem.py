@@ -15,6 +15,7 @@ from beamwood.inputs.label_matrix import LabelsLike, label_matrix
 from beamwood.inputs.matrices import MatrixLike, as_csr, as_float32, as_numbers, check_dimensions, row_lengths
 
 _UNIT = 1e-3  # a row whose length is this near to one has length one
+_DENSE_RUN = 16  # features side by side: from so many on an engine adds them up without a look at single rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,18 @@ class Problem:
     def rows_of_label(self) -> npt.NDArray[np.int64]:
         """How many rows have each label."""
         return np.bincount(self.Y.indices, minlength=self.labels)
+
+    @cached_property
+    def dense_from(self) -> int:
+        """The first of the features that most rows have and that stand side by side at the end.
+
+        As many as there are features: there are no such features.
+        """
+        if 2 * np.count_nonzero(self.X.indices == self.features - 1) <= self.rows:
+            return self.features
+        scarce = np.flatnonzero(2 * np.bincount(self.X.indices, minlength=self.features) <= self.rows)
+        first = int(scarce[-1]) + 1 if scarce.size else 0
+        return first if self.features - first >= _DENSE_RUN else self.features
 
     @property
     def rows_per_label(self) -> float:

@@ -206,6 +206,7 @@ def layer_problem(
     """What a layer is learned from."""
     told = {name: getattr(settings, name) for name in _TOLD_AS_THEY_ARE}
     solver = {**told, "C": cost_of_mistakes(problem, settings), "seed": seed % 2**64}
+    solver["dense_from"] = problem.dense_from
     return LayerProblem(problem.X, reaching, positives, np.asarray(parent, np.int64), problem.row_weights, solver)
 
 

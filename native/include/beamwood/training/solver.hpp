@@ -32,8 +32,9 @@ struct SolverSettings {
   double rare_weight = 0; // extra cost of mistakes on a node's positive rows, divided evenly among them
   double eps = 0.1;
   unsigned max_iter = 100;
-  double bias = 1;               // value of the constant feature; 0: there is none
-  double prune = 0.1;            // weights nearer to zero than this are dropped
+  double bias = 1;    // value of the constant feature; 0: there is none
+  double prune = 0.1; // weights nearer to zero than this are dropped
+  std::uint32_t dense_from = std::numeric_limits<std::uint32_t>::max(); // from this feature on only zeros are dropped
   std::uint32_t top_weights = 0; // keep at most this many weights per node; 0: all
   std::uint64_t seed = 0;
   Isa isa = best_isa(); // which kernels run; the weights do not depend on it
@@ -104,9 +105,11 @@ public:
   void take(const ParentRows& parent, std::span<LearnedNode> children, const SolverSettings& settings) const {
     const Gathered& rows = parent.rows;
     // Compared as bits, which rise with the size of a number: eight at once, and never true for zero.
-    const std::uint32_t least = std::max(1u, std::bit_cast<std::uint32_t>(static_cast<float>(settings.prune)));
+    const std::uint32_t usual = std::max(1u, std::bit_cast<std::uint32_t>(static_cast<float>(settings.prune)));
+    std::uint32_t least = usual;
     const auto matters = [&](float w) { return (std::bit_cast<std::uint32_t>(w) & 0x7fffffffu) >= least; };
     for (std::size_t f = 0; f < rows.feature.size(); ++f) {
+      least = rows.feature[f] < settings.dense_from ? usual : 1u;
       const std::size_t number = rows.number[f];
       const Gathered::Lone* const lone = number < rows.shared ? nullptr : &rows.lone[number - rows.shared];
       const T* const base = lone ? row_[lone->row].alpha : weight_.data() + number * kLanes;
@@ -123,6 +126,7 @@ public:
           children[l].weight.push_back({rows.feature[f], lone ? towards_positive(*lone, l, w[l]) : w[l]});
       }
     }
+    least = usual;
     for (std::size_t l = 0; l < children.size(); ++l) {
       const auto b = static_cast<float>(pass_.bias_weight[l]);
       children[l].bias = matters(b) ? static_cast<float>(settings.bias) * b : 0.0f;
