@@ -40,17 +40,19 @@ def main(what: str, folder: str, size: str, seed: str, plant: str) -> None:
     models = [small_model(), bw.Model.from_trees([small_model()] * 2)]
     if float(size) >= 1:
         models.append(large_model())
-    outcome = Outcome()
+    outcome, lost = Outcome(), 0
     for model in models:
         case = Case(place, model)
         if what == "killed":
             for how in (KILL_BEFORE, KILL_AFTER):
                 case.each_call(how, outcome)
-            case.power_losses(int(12_000 * float(size)) // len(models) or 100, random.Random(int(seed)), outcome)
+            losses = int(12_000 * float(size)) // len(models) or 100
+            case.power_losses(losses, random.Random(int(seed)), outcome)
+            lost += losses
         else:
             for how in ERRORS:
                 case.each_call(how, outcome)
-    outcome.told = f"seed {seed}"
+    outcome.told = f"seed {seed}" + (f"; {lost:,} of them power losses (long form: 12,000)" if lost else "")
     show(outcome)
 
 
