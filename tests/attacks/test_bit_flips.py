@@ -1,4 +1,7 @@
-"""One bit of a model file flipped: found with `verify`, wherever it means anything. BEAMWOOD_FLIPS=100000 is the long form."""
+"""One bit of a model file flipped: `verify` finds it wherever it means anything.
+
+BEAMWOOD_FLIPS=100000 is the long form.
+"""
 
 from __future__ import annotations
 

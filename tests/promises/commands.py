@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attacks.foreign_campaign import KINDS
+
 from promises import cutting, memory, reading, saving, threading_runs
 from promises.outcome import Outcome
 
@@ -70,9 +71,11 @@ def server(names: str, **counts: float) -> Campaign:
             words += [f"--{name.replace('_', '-')}", str(max(3, int(full * size)))]
         command = [sys.executable, str(TESTS / "campaigns" / "serve.py"), *words]
         found = subprocess.run(command, capture_output=True, text=True, check=False)
-        bad = re.findall(r"^(\S+):.*\n(?:  .*\n)*?  DOES NOT HOLD", found.stdout, re.M)
+        bad = re.findall(r"^(\S+):.*\n((?:  .*\n)*?)  DOES NOT HOLD", found.stdout, re.M)
         cases = sum(int(max(3, full * size)) for full in counts.values()) or len(names.split())
-        failures = [f"{name} does not hold" for name in bad] or ([found.stderr[-800:]] if found.returncode else [])
+        failures = [f"{name} does not hold: {' '.join(said.split())}" for name, said in bad] or (
+            [found.stderr[-800:]] if found.returncode else []
+        )
         told = f"{names}: {found.stdout.count('  holds')} hold"
         return Outcome(cases, failures, told, int(sum(counts.values())))
 

@@ -33,9 +33,10 @@ def served(words: str) -> Find:
     return lambda folder: server(words)(folder, 0, 1, None)
 
 
-def tested(*paths: str, variable: str = "", more: dict[str, str] | None = None) -> Find:
-    """Tests of another room, with as few cases as there may be."""
-    return lambda folder: pytest_of(*paths, variable=variable, more=more)(folder, 0, 1, None)
+def room(path: str, cases: str = "", kinds: str = "") -> Find:
+    """Tests of another room, with as few cases as there may be; cases: the variable that says how many."""
+    more = {"BEAMWOOD_FUZZ_KINDS": kinds} if kinds else {}
+    return lambda folder: pytest_of(path, variable=cases, more=more)(folder, 0, 1, None)
 
 
 UNVERIFIED = """
@@ -130,21 +131,69 @@ SURFACE = "tests/attacks/test_surface.py::test_no_damaged_value_gets_through[que
 ACCESS = "tests/server/test_access.py::test_a_token_guards_everything_but_health_and_the_page"
 # ruff: noqa: E501 (a row per bug)
 CHEAP = (
-    Bug(1, "`verify` compares no checksum of an array", tested(FLIPS, variable="BEAMWOOD_FLIPS"), UNVERIFIED, "flip "),
-    Bug(2, "`save` writes into the target itself", lambda folder: saving.killed(folder, 0.02, 1, "in place"), finds="torn"),
+    Bug(1, "`verify` compares no checksum of an array", room(FLIPS, cases="BEAMWOOD_FLIPS"), UNVERIFIED, "flip "),
+    Bug(
+        2,
+        "`save` writes into the target itself",
+        lambda folder: saving.killed(folder, 0.02, 1, "in place"),
+        finds="torn",
+    ),
     Bug(2, "`save` forgets to sync the draft", lambda folder: saving.killed(folder, 0.02, 1, "no sync"), finds="torn"),
-    Bug(3, "an error of the disk is taken for success", lambda folder: saving.failing(folder, 0.02, 1, "swallow"), finds="a torn or wrong file"),
-    Bug(4, "refused memory becomes an empty answer", lambda folder: memory.refused(folder, 0.004, 1, "swallow"), finds="another answer"),
-    Bug(5, "no handler for a mapped file that is cut", lambda folder: cutting.cut(folder, 0.003, 1, None, "no handler"), finds="SIGBUS"),
-    Bug(6, "one matcher's scores differ in their last bit", tested(LAWS, variable="BEAMWOOD_LAWS_MODELS"), LAST_BIT, "scores differ"),
-    Bug(7, "a reader of matrices lets a ValueError out", tested(FOLDERS, variable="BEAMWOOD_FUZZ_FOLDERS", more={"BEAMWOOD_FUZZ_KINDS": "pecos"}), FOREIGN, "ValueError"),
-    Bug(8, "a lock that a fork copies while it is held", lambda folder: threading_runs.runs(folder, 0, 1, 0, "lock"), finds="did not end"),
-    Bug(9, "a label that is no number is a foreign exception", tested(SURFACE), ARGUMENT, "Error: "),
+    Bug(
+        3,
+        "an error of the disk is taken for success",
+        lambda folder: saving.failing(folder, 0.02, 1, "swallow"),
+        finds="a torn or wrong file",
+    ),
+    Bug(
+        4,
+        "refused memory becomes an empty answer",
+        lambda folder: memory.refused(folder, 0.004, 1, "swallow"),
+        finds="another answer",
+    ),
+    Bug(
+        5,
+        "no handler for a mapped file that is cut",
+        lambda folder: cutting.cut(folder, 0.003, 1, None, "no handler"),
+        finds="SIGBUS",
+    ),
+    Bug(
+        6,
+        "one matcher's scores differ in their last bit",
+        room(LAWS, cases="BEAMWOOD_LAWS_MODELS"),
+        LAST_BIT,
+        "scores differ",
+    ),
+    Bug(
+        7,
+        "a reader of matrices lets a ValueError out",
+        room(FOLDERS, cases="BEAMWOOD_FUZZ_FOLDERS", kinds="pecos"),
+        FOREIGN,
+        "ValueError",
+    ),
+    Bug(
+        8,
+        "a lock that a fork copies while it is held",
+        lambda folder: threading_runs.runs(folder, 0, 1, 0, "lock"),
+        finds="did not end",
+    ),
+    Bug(9, "a label that is no number is a foreign exception", room(SURFACE), ARGUMENT, "Error: "),
     Bug(12, "a reload that does not compare checksums", served("swap --swaps 4"), CHECKSUMS, "swap does not hold"),
     Bug(13, "SIGTERM ends a worker before it has answered", served("term --times 3"), DRAIN, "term does not hold"),
-    Bug(16, "any token is taken for the right one", tested(ACCESS), TOKEN, "401"),
-    Bug(17, "a reader lets an AssertionError out", lambda folder: reading.hostile(folder, 0.0002, 1, None, "assert"), finds="foreign exception"),
-    Bug(19, "the leaves of an old file are read in another order", tested("tests/storage/test_golden.py"), OLD_LEAVES, "format-1"),
+    Bug(16, "any token is taken for the right one", room(ACCESS), TOKEN, "401"),
+    Bug(
+        17,
+        "a reader lets an AssertionError out",
+        lambda folder: reading.hostile(folder, 0.0002, 1, None, "assert"),
+        finds="foreign exception",
+    ),
+    Bug(
+        19,
+        "the leaves of an old file are read in another order",
+        room("tests/storage/test_golden.py"),
+        OLD_LEAVES,
+        "format-1",
+    ),
 )
 DEAR = (
     Bug(10, "no question is refused, however many there are", served("overload --seconds 3"), NO_LIMIT, "overload does not hold"),

@@ -27,9 +27,9 @@ from promises.outcome import Outcome  # noqa: E402
 
 HEAD = """# What we promise, and how we tried to break it
 
-`make promises` writes this page: each row is one campaign, with the commit that it last ran on, and of how many cases of
-its long form it tried how many. A promise without a run says so. `PROMISES=long make promises` takes hours; `ONLY="2 3"`
-chooses, `SIZE=0.1` says which share of the long form is tried (0.02 when nothing is said).
+`make promises` writes this page: each row is one campaign, with the commit that it last ran on, and of how many cases
+of its long form it tried how many. A promise without a run says so. `PROMISES=long make promises` takes hours;
+`ONLY="2 3"` chooses, `SIZE=0.1` says which share of the long form is tried (0.02 when nothing is said).
 
 | promise | how it was attacked | cases | failures | seconds | commit, day |
 |---|---|---|---|---|---|
@@ -37,9 +37,9 @@ chooses, `SIZE=0.1` says which share of the long form is tried (0.02 when nothin
 FOOT = """
 ## Bugs that were planted
 
-A campaign that finds nothing may be blind. For each promise `tests/promises/test_planted.py` puts a bug of its kind into
-the code that the campaign runs, and fails when the campaign does not notice. `make test` plants most of them, `make
-promises` all.
+A campaign that finds nothing may be blind. For each promise `tests/promises/test_planted.py` puts a bug of its kind
+into the code that the campaign runs, and fails when the campaign does not notice. `make test` plants most of them,
+`make promises` all.
 
 """
 
@@ -104,7 +104,8 @@ def write_row(page: Path, promise: Promise, outcome: Outcome, seconds: float) ->
         f"| {promise.number}. {promise.text} | {promise.how}. {plain(outcome.told)} | {tried} | {failures} "
         f"| {seconds:.0f} | {commit.stdout.strip() or 'unknown'}, {day} |"
     )
-    page.write_text(HEAD + "\n".join(rows[number] for number in sorted(rows)) + "\n" + FOOT + planted.table(), encoding="utf-8")
+    found = "\n".join(rows[number] for number in sorted(rows))
+    page.write_text(f"{HEAD}{found}\n{FOOT}{planted.table()}", encoding="utf-8")
 
 
 def plain(text: str) -> str:

@@ -12,6 +12,7 @@ import random
 import signal
 from pathlib import Path
 
+import numpy as np
 from support.models import large_model, small_model
 
 import beamwood as bw
@@ -200,10 +201,11 @@ def after_power_loss(calls: list[tuple[str, int, int, str]], old: bytes, new: by
             renamed = True
             draft = -1
     synced = renamed and any(what == "fsync" and a in folders for what, a, _, _ in calls)
+    there = np.frombuffer(disk, np.uint8)
     for first, end in waiting:
-        for block in range(first, end, BLOCK):
-            if dice.random() < 0.5:
-                disk[block : min(end, block + BLOCK)] = new[block : min(end, block + BLOCK)]
+        blocks = -(-(end - first) // BLOCK)
+        kept = np.unpackbits(np.frombuffer(dice.randbytes(-(-blocks // 8)), np.uint8))[:blocks].repeat(BLOCK)
+        there[first:end] = np.frombuffer(new, np.uint8)[first:end] * kept[: end - first]
     if renamed and (synced or dice.random() < 0.5):
         name = bytes(disk)
     return name

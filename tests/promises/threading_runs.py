@@ -32,7 +32,8 @@ def main(size: str, seed: str, case: str, plant: str) -> None:
 
 
 def _runs(size: float, seed: int, only: int | None, plant: str) -> Outcome:
-    outcome, model = Outcome(told=f"seed {seed}; 64 threads, forks, SIGALRM; TSan: make sanitize", full=1000), large_model()
+    told = f"seed {seed}; 64 threads, forks, SIGALRM; TSan: make sanitize"
+    outcome, model = Outcome(told=told, full=1000), large_model()
     seconds = SECONDS_OF_A_PLANTED_LOCK if plant else SECONDS
     for number in range(max(3, int(1000 * size))) if only is None else [only]:
         child = os.fork()
