@@ -104,8 +104,8 @@ def write_row(page: Path, promise: Promise, outcome: Outcome, seconds: float) ->
         f"| {promise.number}. {promise.text} | {promise.how}. {plain(outcome.told)} | {tried} | {failures} "
         f"| {seconds:.0f} | {commit.stdout.strip() or 'unknown'}, {day} |"
     )
-    found = "\n".join(rows[number] for number in sorted(rows))
-    page.write_text(f"{HEAD}{found}\n{FOOT}{planted.table()}", encoding="utf-8")
+    lines = "\n".join(rows[number] for number in sorted(rows))
+    page.write_text(f"{HEAD}{lines}\n{FOOT}{planted.table()}", encoding="utf-8")
 
 
 def plain(text: str) -> str:
