@@ -34,7 +34,7 @@ native_build = $(call configure,$(1),-DBEAMWOOD_DEV=ON $(2)) && $(WITH_TOOLS) cm
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-page test-pages test-rivals test-serve test-resume test-image test-ecosystem test-ray test-ray-kills bench laws fuzz fuzz-foreign sanitize \
-  sanitize-short test-arm promises coverage-native lint format tidy types native docs wheels pins release clean
+  sanitize-short sanitize-python test-clang test-arm promises coverage-native lint format tidy types native docs wheels pins release clean
 .DELETE_ON_ERROR:
 
 help:
@@ -55,6 +55,8 @@ help:
 	@echo "make test-rivals   install PECOS, napkinXC, omikuji, LibMultiLabel, Annif; compare answers both ways"
 	@echo "make sanitize   native tests and fuzzing under ASan + UBSan, native tests under TSan"
 	@echo "make sanitize-short  a part of it in minutes, for every commit"
+	@echo "make sanitize-python  Python tests of a module under ASan and UBSan: SANITIZED='tests/storage' chooses"
+	@echo "make test-clang native tests and a part of the Python tests, compiled by clang"
 	@echo "make test-arm   native tests and ARM_MODELS=$(ARM_MODELS) models on emulated 64-bit ARM: the same bits"
 	@echo "make promises   an hour of campaigns against what we promise, into docs/trust/promises.md; PROMISES=long, ONLY='2 3'"
 	@echo "make coverage-native  lines of native code that the native tests run, with a floor"
@@ -62,7 +64,7 @@ help:
 	@echo "make format     rewrite the sources as make lint wants them"
 	@echo "make tidy       clang-tidy over the native core (minutes)"
 	@echo "make docs       build the documentation into build/site, no warning allowed"
-	@echo "make wheels     build wheels for every Python found, check them, try each in a clean environment"
+	@echo "make wheels     build wheels for every Python found, check them, try each in a clean environment; WHEELS='--twice --zig'"
 	@echo "make pins       renew constraints.txt: the versions of tools that all checks are run with"
 	@echo "make release    say what a release still needs; GO=1 checks, builds wheels and sdist, tags"
 	@echo "make clean      remove .venv, build and caches"
@@ -218,7 +220,11 @@ test-arm: native
 
 promises: $(VENV)/.package $(VENV)/.developer
 	$(call say,what we promise$(comma) broken on purpose: docs/trust/promises.md)
-	@$(BIN)/python tests/promises/run.py $(if $(filter long,$(PROMISES)),--long) --page docs/trust/promises.md $(ONLY)
+	@$(PIP) "schemathesis>=4" psutil
+	@$(BIN)/python tests/promises/run.py $(if $(filter long,$(PROMISES)),--long) $(if $(SIZE),--size $(SIZE)) \
+	  --page docs/trust/promises.md $(ONLY)
+	$(call say,a bug of each kind$(comma) which its campaign must find)
+	@BEAMWOOD_DEAR_BUGS=1 $(BIN)/python -m pytest tests/promises/test_planted.py
 
 # Which lines of the core the native tests run, by gcov: CXX must be a gcc. The floor is in pyproject.toml.
 coverage-native: $(VENV)/.developer
@@ -242,6 +248,27 @@ sanitize sanitize-short: $(VENV)/.tools
 	@TSAN_OPTIONS="die_after_fork=0 halt_on_error=1 $$TSAN_OPTIONS" build/native-tsan/native/tests/beamwood_tests
 	$(call say,no reports)
 
+# The module itself with sanitizers, in a folder that goes before the installed one. Python must load them before all else.
+SANITIZED ?= tests/test_engine.py tests/test_laws.py tests/storage tests/attacks
+sanitize-python: $(VENV)/.package $(VENV)/.developer
+	$(call say,Python tests of a module under ASan and UBSan)
+	@$(WITH_TOOLS) $(PIP) --no-build-isolation --no-deps --upgrade --target build/sanitized . \
+	  --config-settings=cmake.define.BEAMWOOD_SANITIZE=address$(comma)undefined --config-settings=build-dir=build/module-asan
+	@LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
+	  PYTHONPATH=$(CURDIR)/build/sanitized $(BIN)/python -m pytest $(SANITIZED)
+
+# The other compiler: native tests, and Python tests of a module that it made.
+test-clang: CXX := clang++
+test-clang: export CC := clang
+test-clang: $(VENV)/.package $(VENV)/.developer
+	$(call say,native tests by clang)
+	@$(call native_build,native-clang,)
+	@build/native-clang/native/tests/beamwood_tests
+	$(call say,Python tests of a module by clang)
+	@$(WITH_TOOLS) $(PIP) --no-build-isolation --no-deps --upgrade --target build/clang . \
+	  --config-settings=build-dir=build/module-clang
+	@PYTHONPATH=$(CURDIR)/build/clang $(BIN)/python -m pytest tests/test_engine.py tests/test_laws.py tests/storage
+
 tidy: $(VENV)/.developer
 	$(call say,clang-tidy)
 	@$(call configure,tidy,-DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
@@ -263,7 +290,7 @@ docs: $(VENV)/.docs
 wheels:
 	@tools/machine "$(PYTHON)" "$(CXX)"
 	$(call say,wheels)
-	@CXX="$(CXX)" $(PYTHON) tools/wheels.py
+	@CXX="$(CXX)" $(PYTHON) tools/wheels.py $(WHEELS)
 
 pins:
 	$(call say,renew constraints.txt)

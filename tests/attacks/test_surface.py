@@ -87,7 +87,7 @@ def run(room: str, first: int) -> tuple[list[tuple[str, str]], int]:
     tests = Path(__file__).parents[1]
     child = subprocess.run(
         [sys.executable, tests / "attacks" / "surface.py", room, str(first)],
-        env={**os.environ, "PYTHONPATH": str(tests)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         check=False,

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
+import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,20 @@ import beamwood as bw
 from beamwood import datasets
 
 Answer = tuple[int, bytes]
+
+
+@contextlib.contextmanager
+def under_load(stop: threading.Event, *loads: Callable[[], Any]) -> Iterator[None]:
+    """Runs these in threads until the block is over, also when it fails: they would go on for ever and hide why."""
+    threads = [threading.Thread(target=load) for load in loads]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
 
 
 class Wire:

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from support.serving import BEARER, TOKEN, Running
 
 import beamwood as bw
 from campaigns.attacks import on_a_machine_of_its_own
-from campaigns.clients import Pauses, percentile
+from campaigns.clients import Pauses, percentile, under_load
 
 FEATURES = 50_000
 
@@ -62,10 +63,11 @@ def cold(folder: Path) -> bool:
         connection.close()
 
     sys.setswitchinterval(1e-4)  # the clients are threads of one program: they must not wait for each other
-    with Pauses() as pauses, Running(path, "--token-file", folder / "token", "--log", "off", workers=2) as server:
-        clients = [threading.Thread(target=client, args=(number,)) for number in range(4)]
-        for one in clients:
-            one.start()
+    with (
+        Pauses() as pauses,
+        Running(path, "--token-file", folder / "token", "--log", "off", workers=2) as server,
+        under_load(stop, *(partial(client, number) for number in range(4))),
+    ):
         time.sleep(8.0)
         os.replace(folder / "new.bw", path)
         with open(path, "rb") as file:
@@ -75,9 +77,6 @@ def cold(folder: Path) -> bool:
         server.json("POST", "/v1/admin/reload", **BEARER)
         ended = time.perf_counter()
         time.sleep(2.0)
-        stop.set()
-        for one in clients:
-            one.join()
     first = times[0][0] + 3.0
     before = [took for at, took in times if first < at < begun]
     during = [took for at, took in times if begun <= at <= ended + 0.2]

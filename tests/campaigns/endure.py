@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from support.serving import TEXTS, TOKEN, Running
 
-from campaigns.clients import Wire, memory
+from campaigns.clients import Wire, memory, under_load
 from campaigns.swaps import two_versions
 
 HEADER = f"authorization: Bearer {TOKEN}\r\n"
@@ -30,17 +30,14 @@ def endure(folder: Path, seconds: float) -> bool:
     stop = threading.Event()
     taken: list[tuple[float, float, float]] = []
     with Running(path, "--token-file", folder / "token", "--log", "off", workers=2) as server:
-        load = threading.Thread(target=lambda: asyncio.run(_clients(server, expected, counts, stop)))
-        load.start()
         ends, number = time.monotonic() + seconds, 0
-        while time.monotonic() < ends:
-            number += 1
-            models[number % 2].save(path)
-            server.json("POST", "/v1/admin/reload", authorization=f"Bearer {TOKEN}")
-            time.sleep(seconds / SAMPLES)
-            taken.append(_sample(server))
-        stop.set()
-        load.join()
+        with under_load(stop, lambda: asyncio.run(_clients(server, expected, counts, stop))):
+            while time.monotonic() < ends:
+                number += 1
+                models[number % 2].save(path)
+                server.json("POST", "/v1/admin/reload", authorization=f"Bearer {TOKEN}")
+                time.sleep(seconds / SAMPLES)
+                taken.append(_sample(server))
         code = server.stop()
     held, told = _flat(taken)
     print(f"  {seconds:.0f} s, {number} reloads: {dict(counts)}; {told}; exit code {code}")

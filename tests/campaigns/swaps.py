@@ -18,7 +18,7 @@ import numpy as np
 from support.serving import TEXTS, TOKEN, Running, shop, wait_for
 
 import beamwood as bw
-from campaigns.clients import Wire
+from campaigns.clients import Wire, under_load
 
 
 def two_versions(folder: Path) -> tuple[Path, list[bw.Model], dict[str, dict[str, Any]]]:
@@ -77,18 +77,15 @@ def swap(folder: Path, swaps: int) -> bool:
         await asyncio.gather(*(client(port) for _ in range(8)))
 
     with Running(path, "--token-file", folder / "token", "--log", "off", workers=2) as server:
-        load = threading.Thread(target=lambda: asyncio.run(clients(server.port)))
-        load.start()
-        wait_for(lambda: counts["right"] > 100)
         good, told = 0, Counter[tuple[str, int]]()
-        for number in range(swaps):
-            state = ("good", "damaged", "half-copied", "missing")[number % 4]
-            good += state == "good"
-            put_in_place(path, models[good % 2 if state == "good" else (good + 1) % 2], state)
-            status = server.ask("POST", "/v1/admin/reload", authorization=f"Bearer {TOKEN}")[0]
-            told[state, status] += 1
-        stop.set()
-        load.join()
+        with under_load(stop, lambda: asyncio.run(clients(server.port))):
+            wait_for(lambda: counts["right"] > 100)
+            for number in range(swaps):
+                state = ("good", "damaged", "half-copied", "missing")[number % 4]
+                good += state == "good"
+                put_in_place(path, models[good % 2 if state == "good" else (good + 1) % 2], state)
+                status = server.ask("POST", "/v1/admin/reload", authorization=f"Bearer {TOKEN}")[0]
+                told[state, status] += 1
         text = server.ask("GET", "/metrics", authorization=f"Bearer {TOKEN}")[2].decode()
         done = next(line for line in text.splitlines() if line.startswith("beamwood_swaps_total"))
     print(f"  {swaps} new files, 2 workers: {dict(counts)}; {done}; a reload was answered: {dict(told)}")

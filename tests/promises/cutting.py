@@ -16,7 +16,7 @@ from promises.outcome import Outcome
 
 def cut(folder: Path, size: float, seed: int, only: int | None = None, plant: str = "") -> Outcome:
     """Four threads search while the file is cut. plant: "no handler" takes ours away."""
-    outcome, source = Outcome(told=f"seed {seed}"), folder / "source.bw"
+    outcome, source = Outcome(told=f"seed {seed}", full=1000), folder / "source.bw"
     large_model().save(source)
     content = source.read_bytes()
     for number in range(max(3, int(1000 * size))) if only is None else [only]:

@@ -19,11 +19,12 @@ KILL_BEFORE, KILL_AFTER, SHORT = -1, -2, -3
 
 @dataclass
 class Outcome:
-    """What came of a campaign. A failure says what to give to see it again."""
+    """What came of a campaign. A failure says what to give to see it again; full: the cases of the long form."""
 
     cases: int = 0
     failures: list[str] = field(default_factory=list)
     told: str = ""
+    full: int = 0
 
     def add(self, failure: str | None) -> None:
         """One more case, and what was wrong with it."""
@@ -67,6 +68,8 @@ def read(printed: str) -> Outcome:
         kind, _, rest = line.partition(" ")
         if kind == "cases":
             outcome.cases += int(rest)
+        elif kind == "full":
+            outcome.full = int(rest)
         elif kind == "failure":
             outcome.failures.append(rest)
         elif kind == "told":
@@ -77,6 +80,7 @@ def read(printed: str) -> Outcome:
 def show(outcome: Outcome) -> None:
     """Prints an outcome for `read`."""
     print("cases", outcome.cases)
+    print("full", outcome.full)
     for failure in outcome.failures:
         print("failure", failure.replace("\n", " | "))
     print("told", outcome.told, flush=True)

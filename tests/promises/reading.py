@@ -104,7 +104,8 @@ def bombs(folder: Path) -> list[tuple[str, Path, Callable[[Path], Any]]]:
 
 def hostile(folder: Path, size: float, seed: int, only: int | None = None, plant: str = "") -> Outcome:
     """Promise 17: so many inputs of each format. plant: "assert" makes a reader fail with an AssertionError."""
-    outcome = Outcome(told=f"seed {seed}; bombs of 10 GiB {'too' if size >= 1 else 'not in this form'}")
+    told = f"seed {seed}; bombs of 10 GiB {'too' if size >= 1 else 'not in this form'}"
+    outcome = Outcome(told=told, full=100_000 * len(seeds()))
     count = max(20, int(100_000 * size))
     for kind, (ending, valid, reader) in seeds().items():
         use = _asserting(reader) if plant == "assert" else reader

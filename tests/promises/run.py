@@ -21,17 +21,26 @@ from pathlib import Path
 for _place in Path(__file__).resolve().parents[1:3]:
     sys.path.insert(0, str(_place))
 
+from promises import planted  # noqa: E402
 from promises.commands import Promise, promises  # noqa: E402
 from promises.outcome import Outcome  # noqa: E402
 
 HEAD = """# What we promise, and how we tried to break it
 
-`make promises` writes this page: each row is one campaign, with the commit that it last ran on. A promise without a
-run says so. `PROMISES=long make promises` takes hours; `ONLY="2 3"` chooses. `tests/promises/test_promises.py` plants
-bugs for promises 2, 3, 4, 5, 12, 13 and 17, which their campaigns must find; for the others none is planted yet.
+`make promises` writes this page: each row is one campaign, with the commit that it last ran on, and of how many cases
+of its long form it tried how many. A promise without a run says so. `PROMISES=long make promises` takes hours;
+`ONLY="2 3"` chooses, `SIZE=0.1` says which share of the long form is tried (0.02 when nothing is said).
 
 | promise | how it was attacked | cases | failures | seconds | commit, day |
 |---|---|---|---|---|---|
+"""
+FOOT = """
+## Bugs that were planted
+
+A campaign that finds nothing may be blind. For each promise `tests/promises/test_planted.py` puts a bug of its kind
+into the code that the campaign runs, and fails when the campaign does not notice. `make test` plants most of them,
+`make promises` all.
+
 """
 
 
@@ -90,11 +99,13 @@ def write_row(page: Path, promise: Promise, outcome: Outcome, seconds: float) ->
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     day = datetime.datetime.now(datetime.timezone.utc).date()
     failures = f"{len(outcome.failures)}" + "".join(f"; {plain(one)}" for one in outcome.failures[:2])
+    tried = f"{outcome.cases:,}" + (f" of {outcome.full:,}" if outcome.full else "")
     rows[promise.number] = (
-        f"| {promise.number}. {promise.text} | {promise.how}. {plain(outcome.told)} | {outcome.cases:,} | {failures} "
+        f"| {promise.number}. {promise.text} | {promise.how}. {plain(outcome.told)} | {tried} | {failures} "
         f"| {seconds:.0f} | {commit.stdout.strip() or 'unknown'}, {day} |"
     )
-    page.write_text(HEAD + "\n".join(rows[number] for number in sorted(rows)) + "\n", encoding="utf-8")
+    lines = "\n".join(rows[number] for number in sorted(rows))
+    page.write_text(f"{HEAD}{lines}\n{FOOT}{planted.table()}", encoding="utf-8")
 
 
 def plain(text: str) -> str:

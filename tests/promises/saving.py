@@ -12,6 +12,7 @@ import random
 import signal
 from pathlib import Path
 
+import numpy as np
 from support.models import large_model, small_model
 
 import beamwood as bw
@@ -40,17 +41,19 @@ def main(what: str, folder: str, size: str, seed: str, plant: str) -> None:
     models = [small_model(), bw.Model.from_trees([small_model()] * 2)]
     if float(size) >= 1:
         models.append(large_model())
-    outcome = Outcome()
+    outcome, lost = Outcome(), 0
     for model in models:
         case = Case(place, model)
         if what == "killed":
             for how in (KILL_BEFORE, KILL_AFTER):
                 case.each_call(how, outcome)
-            case.power_losses(int(12_000 * float(size)) // len(models) or 100, random.Random(int(seed)), outcome)
+            losses = int(12_000 * float(size)) // len(models) or 100
+            case.power_losses(losses, random.Random(int(seed)), outcome)
+            lost += losses
         else:
             for how in ERRORS:
                 case.each_call(how, outcome)
-    outcome.told = f"seed {seed}"
+    outcome.told = f"seed {seed}" + (f"; {lost:,} of them power losses (long form: 12,000)" if lost else "")
     show(outcome)
 
 
@@ -198,10 +201,11 @@ def after_power_loss(calls: list[tuple[str, int, int, str]], old: bytes, new: by
             renamed = True
             draft = -1
     synced = renamed and any(what == "fsync" and a in folders for what, a, _, _ in calls)
+    there = np.frombuffer(disk, np.uint8)
     for first, end in waiting:
-        for block in range(first, end, BLOCK):
-            if dice.random() < 0.5:
-                disk[block : min(end, block + BLOCK)] = new[block : min(end, block + BLOCK)]
+        blocks = -(-(end - first) // BLOCK)
+        kept = np.unpackbits(np.frombuffer(dice.randbytes(-(-blocks // 8)), np.uint8))[:blocks].repeat(BLOCK)
+        there[first:end] = np.frombuffer(new, np.uint8)[first:end] * kept[: end - first]
     if renamed and (synced or dice.random() < 0.5):
         name = bytes(disk)
     return name
