@@ -136,16 +136,18 @@ test-image: $(VENV)/.package $(VENV)/.developer
 	$(call say,the server image$(comma) built and run without a registry)
 	@$(BIN)/python tests/campaigns/image.py
 
-# Other programs bring requirements that must not touch ours: an environment of their own.
+# Other programs bring requirements that must not touch ours: environments of their own, which share one build.
 test-ecosystem: $(VENV)/.package
 	$(call say,other programs that work with ours)
+	@rm -rf build/ecosystem-wheel
+	@$(WITH_TOOLS) $(BIN)/python -m pip wheel -qq --no-build-isolation --no-deps -w build/ecosystem-wheel .
 	@$(PYTHON) -m venv --clear build/ecosystem
 	@build/ecosystem/bin/python -m pip install -qq -c tests/ecosystem/constraints.txt "mcp>=2" huggingface_hub datasets mlflow skops \
 	  scikit-learn pandas pyarrow safetensors uvicorn uvloop httptools orjson pyyaml pytest pytest-timeout numpy scipy typer rich
-	@$(WITH_TOOLS) build/ecosystem/bin/python -m pip install -qq .
+	@build/ecosystem/bin/python -m pip install -qq build/ecosystem-wheel/*.whl
 	@$(PYTHON) -m venv --clear build/annif
 	@build/annif/bin/python -m pip install -qq "annif==1.4.*" typer rich
-	@$(WITH_TOOLS) build/annif/bin/python -m pip install -qq --no-deps .
+	@build/annif/bin/python -m pip install -qq --no-deps build/ecosystem-wheel/*.whl
 	@BEAMWOOD_ANNIF=build/annif/bin/python PYTHONPATH=tests:. build/ecosystem/bin/python -m pytest -q -c /dev/null --rootdir . \
 	  tests/ecosystem
 

@@ -269,4 +269,4 @@ def test_clear_errors() -> None:
 def test_says_what_to_install_when_scikit_learn_is_missing() -> None:
     code = "import sys; sys.modules['sklearn'] = None; import beamwood; import beamwood.sklearn"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install '.[sklearn]'" in found.stderr
+    assert "Run: pip install 'scikit-learn>=1.6'" in found.stderr

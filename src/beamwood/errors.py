@@ -5,6 +5,7 @@ Each message says what was found, what was expected and what to do next.
 
 import errno
 import inspect
+import shlex
 import warnings
 
 
@@ -51,6 +52,18 @@ def warn(message: str) -> None:
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "beamwood":
         depth, frame = depth + 1, frame.f_back
     warnings.warn(message, BeamwoodWarning, stacklevel=depth)
+
+
+def install(extra: str) -> str:
+    """What to type for the packages of an extra: without beamwood itself, which would be compiled again."""
+    from importlib import metadata  # costs milliseconds, which `import beamwood` need not pay
+
+    try:
+        given = [line.partition(";") for line in metadata.requires("beamwood") or ()]
+    except metadata.PackageNotFoundError:  # its folder was put on a path
+        given = []
+    needed = [name.strip() for name, _, when in given if f'"{extra}"' in when.replace("'", '"')]
+    return f"Run: pip install {' '.join(map(shlex.quote, needed or [f'.[{extra}]']))}"
 
 
 def one_line(text: str) -> str:

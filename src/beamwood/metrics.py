@@ -80,7 +80,7 @@ class Metrics:
         lines.append(f"percent, over {self.rows:,} rows; standard errors at {first}: {', '.join(off.values())}")
         if beyond:
             lines.append(
-                f"* not measured: at most {self.depth} labels are ranked per row, and what follows counts as missed"
+                f"* not measured: rows have {self.depth} ranked labels at most, and what follows counts as missed"
             )
         return "\n".join(lines)
 
@@ -212,8 +212,8 @@ def _candidates(P: Any) -> tuple[int, _Candidates]:
         return scores.shape[1], _Candidates(*cells, scores.shape[0], int(lengths.max(initial=0)))
     if not isinstance(P, (tuple, list)) or len(P) != 2:
         raise DataError(
-            f"P is a {type(P).__name__}; expected a scipy sparse matrix of scores or a pair (labels, scores). "
-            "Give what model.predict or model.topk returned."
+            f"P is of type {type(P).__name__}; expected a scipy sparse matrix of scores or a pair (labels, scores). "
+            "Give what model.predict or model.topk returned, or measure texts by model.evaluate(texts, labels)."
         )
     labels, values = (dense_array(part, f"P[{number}]") for number, part in enumerate(P))
     if labels.ndim != 2 or labels.shape != values.shape:

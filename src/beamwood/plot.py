@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from beamwood.errors import DataError, SettingsError, install
+
 try:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 except ImportError as error:
-    raise ImportError(f"plots need matplotlib ({error}); install it in a clone: pip install '.[plot]'") from error
+    raise ImportError(f"plots need matplotlib ({error}). {install('plot')}") from error
 
-from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import positive
 from beamwood.inputs.label_matrix import LabelsLike
 from beamwood.inputs.matrices import RowsLike, as_csr

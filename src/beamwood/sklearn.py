@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from beamwood.errors import DataError, SettingsError, install
+
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped, unused-ignore]
     from sklearn.utils import check_random_state  # type: ignore[import-untyped, unused-ignore]
@@ -28,11 +30,8 @@ try:
         validate_data,
     )
 except ImportError as error:
-    raise ImportError(
-        f"beamwood.sklearn needs scikit-learn 1.6 or newer ({error}); install it in a clone: pip install '.[sklearn]'"
-    ) from error
+    raise ImportError(f"beamwood.sklearn needs scikit-learn 1.6 or newer ({error}). {install('sklearn')}") from error
 
-from beamwood.errors import DataError, SettingsError
 from beamwood.inputs.arguments import positive
 from beamwood.inputs.matrices import MatrixLike, is_sparse
 from beamwood.inputs.structure import check_believable, valid_csr

@@ -28,11 +28,11 @@ ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / "build" / "image"
 URL = "http://127.0.0.1:8000"  # the container shares the host's network: nothing else is needed of the kernel
 MOST_MB = 150
-NEVER_READ = ("share/man", "share/doc", "share/locale", "lib/x86_64-linux-gnu/gconv", "lib/python3.11/pydoc_data")
-LEFT_OUT = [f"--dpkgopt=path-exclude=/usr/{folder}/*" for folder in NEVER_READ]
-BASES = {  # the image: how mmdebstrap makes it
-    "localhost/build": ("minbase", "python3,python3-pip,python3-dev,ca-certificates"),
-    "localhost/run": ("extract", "base-files,python3,python3-minimal,libstdc++6,zlib1g"),
+NEVER_READ = ("share/man", "share/doc", "share/locale", "lib/x86_64-linux-gnu/gconv")
+NOT_RUN = ("lib/python3.11/pydoc_data",)  # where packages are set up, Python's own set-up compiles it
+BASES = {  # the image: how mmdebstrap makes it, with which packages, without which folders
+    "localhost/build": ("minbase", "python3,python3-pip,python3-dev,ca-certificates", NEVER_READ),
+    "localhost/run": ("extract", "base-files,python3,python3-minimal,libstdc++6,zlib1g", NEVER_READ + NOT_RUN),
 }
 # Where pip has settings and certificates of its own, the build needs them too, and what they name: IMAGE_BORROWS=/a:/b
 BORROWED = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf", str(Path.home() / ".config" / "pip")]
@@ -54,9 +54,10 @@ def engine(*words: object, program: str = "podman") -> str:
 
 def base(image: str) -> None:
     """One of the two images below ours."""
-    variant, packages = BASES[image]
+    variant, packages, folders = BASES[image]
     root = STORE / f"{variant}.tar"
-    ran("mmdebstrap", f"--variant={variant}", f"--include={packages}", *LEFT_OUT, "bookworm", root)
+    left_out = [f"--dpkgopt=path-exclude=/usr/{folder}/*" for folder in folders]
+    ran("mmdebstrap", f"--variant={variant}", f"--include={packages}", *left_out, "bookworm", root)
     made = engine("from", "scratch", program="buildah")
     engine("add", "-q", made, root, "/", program="buildah")
     engine("commit", "-q", made, image, program="buildah")

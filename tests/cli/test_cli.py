@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,18 @@ def test_every_verb_has_help_with_an_example(verb: str) -> None:
 def test_the_help_lists_every_verb() -> None:
     listed = good("--help")
     assert all(verb in listed for verb in VERBS)
+
+
+def test_the_tables_of_readme_and_manual_name_every_verb() -> None:
+    root = Path(__file__).parents[2]
+    rows = [line for line in (root / "docs" / "cli.md").read_text().splitlines() if line.startswith("| `")]
+    verbs = {
+        match.group(1) for match in re.finditer(r"^│ (\w+) ", good("--help").partition("Commands")[2], re.MULTILINE)
+    }
+    assert verbs == set(VERBS)
+    assert {row.split("`")[1] for row in rows} == verbs
+    readme = (root / "README.md").read_text()
+    assert [verb for verb in verbs if f"`{verb}`" not in readme and f"beamwood {verb} " not in readme] == []
 
 
 @pytest.mark.parametrize("words", [("grow",), ("train", "--nonsense"), ("search", "m.bw", "-k", "0", "x")])

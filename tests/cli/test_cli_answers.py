@@ -223,3 +223,11 @@ def test_the_help_of_training_names_every_setting() -> None:
     said = good("train", "--help")
     missing = [field.name for field in fields(bw.Settings) if field.name not in said]
     assert missing == []
+
+
+def test_search_names_the_words_that_a_model_does_not_know(shop: Path) -> None:
+    assert "not known" not in good("search", shop / "shop.bw", "wool")
+    assert good("search", shop / "shop.bw", "wool zeppelin - quasar").endswith(
+        "; not known to the model: zeppelin, quasar\n"
+    )
+    assert "not known" not in good("search", shop / "shop.bw", "wool", *(f"zeppelin{number}" for number in range(60)))

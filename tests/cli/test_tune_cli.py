@@ -77,6 +77,14 @@ def test_train_with_folds_and_probabilities(rows: Path, tmp_path: Path) -> None:
     assert run("train", rows, "-o", tmp_path / "n.bw", "--calibrate", "lots")[0] == 2
 
 
+def test_quiet_hides_progress_and_no_result(rows: Path, tmp_path: Path) -> None:
+    code, said = run("train", rows, "-o", tmp_path / "m.bw", "--preset", "fast", "--folds", "2", "--valid", "10%", "-q")
+    assert code == 0, said
+    assert "2 folds of" in said
+    assert "held back" in said
+    assert "done in" not in said
+
+
 def test_predict_writes_probabilities_in_every_format(rows: Path, tmp_path: Path) -> None:
     model = tmp_path / "m.bw"
     run("train", rows, "-o", model, "--preset", "fast", "--calibrate", "30%", "--quiet")

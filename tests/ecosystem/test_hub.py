@@ -191,11 +191,11 @@ def test_the_command_line_and_a_server_take_the_address(
         assert "shop" in str(server.json("GET", "/v1/models"))
 
 
-def test_without_the_package_the_error_names_the_extra(place: dict[str, str]) -> None:
+def test_without_the_package_the_error_names_what_to_install(place: dict[str, str]) -> None:
     code = "(__import__('sys').modules.__setitem__('huggingface_hub', None), bw.load('hf://me/shop'))"
     kind, said = ran(place, code)
     assert kind == "SettingsError"
-    assert "[hub]" in said
+    assert "pip install 'huggingface_hub>=0.34'" in said
 
 
 def test_names_of_labels_cannot_break_the_card() -> None:

@@ -45,3 +45,17 @@ def test_a_folder_can_be_named_and_missing_data_says_what_to_do(
         datasets.load("library-subjects")
     with pytest.raises(SettingsError, match="name is 'mnist'; expected one of"):
         datasets.load("mnist")
+
+
+def test_the_data_is_found_from_a_folder_inside_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, inside = tmp_path / "data" / "library-subjects", tmp_path / "examples" / "deep"
+    data.mkdir(parents=True)
+    inside.mkdir(parents=True)
+    write_part(data, "train", "jazz in New Orleans", ["jazz"])
+    write_part(data, "test", "sourdough", ["bread"])
+    monkeypatch.delenv(datasets.ENVIRONMENT, raising=False)
+    monkeypatch.setattr(
+        datasets, "__file__", str(tmp_path / "env/lib/python/site-packages/beamwood/inputs/datasets.py")
+    )
+    monkeypatch.chdir(inside)
+    assert datasets.load("library-subjects").train_texts == ["jazz in New Orleans"]

@@ -47,7 +47,7 @@ def test_measures_mark_what_lies_beyond_the_ranking() -> None:
     found = bw.evaluate((np.zeros((6, 1), int), np.ones((6, 1))), plain(4), at=(1, 3))
     assert found.depth == 1
     assert str(found).splitlines()[0].split() == ["at", "1", "3*"]
-    assert "at most 1 labels are ranked" in str(found)
+    assert "rows have 1 ranked labels at most" in str(found)
 
 
 def test_a_dense_array_file_is_a_matrix(tmp_path: Path) -> None:

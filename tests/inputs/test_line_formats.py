@@ -47,3 +47,16 @@ def test_a_bad_line_is_named_and_can_be_left_out(format: str, line: bytes, said:
     assert "line" in message
     assert "--skip-bad" in message
     good(*how, "--skip-bad")
+
+
+@pytest.mark.parametrize("format", LINES)
+def test_a_table_that_is_another_programs_file_is_told_its_format(format: str, tmp_path: Path) -> None:
+    lines = {
+        "fasttext": "__label__socks red wool socks\n",
+        "pecos": "3,17\tred wool\n",
+        "annif": "red\t<socks> <hats>\n",
+    }
+    (tmp_path / "rows.tsv").write_text(lines[format])
+    assert f"--format {format}" in fails("train", tmp_path / "rows.tsv", "-o", tmp_path / "m.bw")
+    (tmp_path / "rows.tsv").write_text("words\tsubjects\nred wool\tsocks\n")
+    assert "--format" not in fails("train", tmp_path / "rows.tsv", "-o", tmp_path / "m.bw")

@@ -71,3 +71,52 @@ def test_the_page_of_benchmarks_is_made_from_its_report() -> None:
     tools = {"PYTHONPATH": str(HOME / "tools")}
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=tools)
     assert ran.stdout == (HOME / "docs" / "benchmarks.md").read_text()
+
+
+def test_what_pages_say_of_rivals_is_what_the_results_say() -> None:
+    """Each range, over all sets, of ours beside a rival's."""
+    results = json.loads((HOME / "bench" / "results" / "train_quality.json").read_text())
+    sets = sorted({name.partition("/")[0] for name in results})
+
+    def beside(ours: str, rival: str, field: str, digits: int) -> str:
+        pairs = [(results[f"{s}/{ours}-1"], results[f"{s}/{rival}-1"]) for s in sets]
+        ratios = [a[field] / b[field] for a, b in pairs if field in a and field in b]
+        return " to ".join(f"{x:.{digits}f}" if digits else f"{100 * x:.0f}" for x in (min(ratios), max(ratios)))
+
+    def lead(ours: str, rivals: list[str], measure: str) -> str:
+        found = [
+            {r: results[f"{s}/{r}-1"].get("measures", {}).get(measure, 0.0) for r in [ours, *rivals]} for s in sets
+        ]
+        leads = [100 * (by[ours] - max(by[r] for r in rivals)) for by in found]
+        return f"{min(leads):.1f} to {max(leads):.1f}"
+
+    def says(page: str, sentence: str) -> None:
+        assert sentence in " ".join((HOME / page).read_text().split()), (page, sentence)
+
+    default, fast = "beamwood-balanced", "beamwood-fast"
+    rivals = ["libpecos", "napkinxc", "omikuji", "omikuji-bonsai", "libmultilabel", "bm25s"]
+    queries = [results[f"{s}/{default}-1"]["query_us"] for s in sets]
+    page = "docs/guide/comparison.md"
+    says(page, f"{lead(default, rivals, 'precision@1')} points of precision at 1")
+    says(page, f"{beside(default, 'omikuji-bonsai', 'train_cpu_s', 0)} % of that of omikuji's")
+    says(page, f"{beside(default, 'libpecos', 'train_cpu_s', 0)} % of libpecos'")
+    for where in (page, "docs/migrate/pecos.md"):
+        says(where, f"in {beside(fast, 'libpecos', 'train_cpu_s', 0)} % of its")
+    says(page, f"{min(queries):.0f} to {max(queries):.0f} µs per query in a batch")
+    says(page, f"{beside(default, 'libpecos', 'query_us', 1)} times what libpecos' single tree takes")
+    says(page, f"{beside(default, 'libpecos', 'model_bytes', 1)} times as large as one tree of libpecos")
+    says(page, f"{beside(default, 'bm25s', 'model_bytes', 1)} times as large as bm25s")
+    times = [results[f"{s}/{default}-1"]["query_us"] / results[f"{s}/{fast}-1"]["query_us"] for s in sets]
+    for where in ("docs/guide/settings.md", "docs/guide/slow-or-wrong.md"):
+        says(where, f"{min(times):.0f} to {max(times):.0f} times as quick")
+
+    same = json.loads((HOME / "bench" / "results" / "against_pecos.json").read_text())["results"]
+    for part, sentence in (("python", "times as quickly as by libpecos"), ("batch", "times")):
+        ratios = [
+            min(found[part][f"libpecos {kind}"]["median"] for kind in ("binary", "hash"))
+            / found[part]["ours huge"]["median"]
+            for name, found in same.items()
+            if ":" not in name
+        ]
+        for where in (page, "docs/migrate/pecos.md"):
+            says(where, f"{min(ratios):.0f} to {max(ratios):.0f} {sentence}")

@@ -18,7 +18,7 @@ ROWS = [
     {"text": "leather boots for winter", "labels": ["boots"]},
 ]
 VERBS = ("train", "predict", "evaluate", "search", "explain", "inspect", "bench", "serve", "convert")
-VERBS += ("calibrate", "diff", "index", "update", "mcp", "estimate")
+VERBS += ("calibrate", "compress", "diff", "index", "update", "mcp", "estimate", "shard", "tune")
 
 
 def run(*words: object, stdin: str | bytes | None = None) -> Any:

@@ -60,10 +60,17 @@ def test_numpy_numbers_become_plain_ones() -> None:
     assert type(chosen.C) is float
 
 
-@pytest.mark.parametrize(("typo", "meant"), [("branchng", "branching"), ("c", "C"), ("max_iters", "max_iter")])
+@pytest.mark.parametrize(
+    ("typo", "meant"), [("branchng", "branching"), ("c", "C"), ("max_iters", "max_iter"), ("progres", "progress")]
+)
 def test_unknown_names_are_refused_with_the_nearest(typo: Any, meant: Any) -> None:
     with pytest.raises(SettingsError, match=f"setting '{typo}'.*did you mean '{meant}'"):
         settings_for("fast", **{typo: 1})
+
+
+def test_a_name_like_no_other_is_refused_without_a_guess() -> None:
+    with pytest.raises(SettingsError, match="setting 'zzz' is unknown: the settings are branching"):
+        settings_for(zzz=1)
 
 
 @pytest.mark.parametrize(

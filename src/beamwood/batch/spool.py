@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from beamwood.errors import DataError, FormatError, SettingsError
+from beamwood.errors import DataError, FormatError, SettingsError, install
 from beamwood.storage.build import Sections
 from beamwood.storage.draft import draft_beside
 from beamwood.storage.strings import StringTable, not_utf8
@@ -146,7 +146,7 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow as pa  # type: ignore[import-untyped, import-not-found, unused-ignore]
         import pyarrow.parquet as pq  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError:
-        raise DataError("Parquet needs pyarrow. Install it in a clone: pip install '.[parquet]'") from None
+        raise DataError(f"Parquet needs pyarrow, which is not installed. {install('parquet')}") from None
     return pa, pq
 
 

@@ -15,7 +15,7 @@ import typer
 
 from beamwood.cli.support import options as o
 from beamwood.cli.support.output import show
-from beamwood.errors import SettingsError
+from beamwood.errors import SettingsError, install
 from beamwood.hub.address import file_name
 from beamwood.hub.fetch import local_path
 from beamwood.server.options import MODELS, ServeOptions, name_and_file
@@ -50,7 +50,7 @@ def serve(
     """
     missing = [module for module in _NEEDED if importlib.util.find_spec(module) is None]
     if missing:
-        raise SettingsError(f"serve needs {', '.join(missing)}; install the extra in a clone: pip install '.[serve]'")
+        raise SettingsError(f"serve needs packages that are not installed: {', '.join(missing)}. {install('serve')}")
     from beamwood.server.process.supervisor import Supervisor
 
     values = {made.name: made.metadata.get("read", lambda value: value)(given[made.name]) for made in _FIELDS}

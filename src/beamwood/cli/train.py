@@ -141,7 +141,7 @@ def train(
     common["calibrate"] = False if calibrate is None else calibrate == "auto" or share_of(calibrate, "--calibrate")
     if label_texts is not None and not given.is_text:
         raise typer.BadParameter("--label-texts is given with matrices; expected rows of text, whose words they share")
-    held = Held.of(valid, seed, folds, None if quiet or json_ else show)
+    held = Held.of(valid, seed, folds, None if json_ else show)
     if given.is_text and label_texts is not None:
         common["label_texts"] = _label_texts(label_texts)
     with _learner(ray, shared) as common["learner"]:

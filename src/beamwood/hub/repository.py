@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from beamwood._version import __version__
-from beamwood.errors import BeamwoodError, FormatError, SettingsError
+from beamwood.errors import BeamwoodError, FormatError, SettingsError, install
 from beamwood.hub import cache
 from beamwood.hub.address import HubAddress, parsed
 from beamwood.hub.card import card as make_card
@@ -127,7 +127,7 @@ def _package() -> Any:
         import huggingface_hub
         import huggingface_hub.errors
     except ImportError:
-        raise SettingsError("hf:// needs huggingface_hub. Install the extra in a clone: pip install '.[hub]'") from None
+        raise SettingsError(f"hf:// needs huggingface_hub, which is not installed. {install('hub')}") from None
     return huggingface_hub
 
 

@@ -48,18 +48,20 @@ def _found(name: str) -> Path:
         if folder.is_dir():
             return folder
     raise DataError(
-        f"the data set {name!r} is not here (looked in {', '.join(map(str, tried))}): it comes with the "
+        f"the data set {name!r} is not here (looked in {', '.join(map(str, tried[:2]))} and above): it comes with the "
         f"source, not with the wheel; set {ENVIRONMENT} to the source's data folder, or pass path="
     )
 
 
 def _candidates(name: str) -> Iterator[Path]:
-    """Where the folder may be: as told, beside the source of this file, or below the working directory."""
+    """Where the folder may be: as told, beside the source of this file, or in `data` of the working directory or of one
+    above it: a notebook runs where it lies."""
     if told := os.environ.get(ENVIRONMENT):
         yield Path(told) / name
         return
     yield Path(__file__).resolve().parents[3] / "data" / name
-    yield Path.cwd() / "data" / name
+    here = Path.cwd()
+    yield from (folder / "data" / name for folder in (here, *here.parents))
 
 
 def _file(folder: Path, part: str) -> Path:

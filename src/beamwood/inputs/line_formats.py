@@ -12,6 +12,7 @@ from collections.abc import Callable
 Line = tuple[list[str], str]
 
 _MARK = "__label__"
+_ADVICE = 'As a file for {} it needs format="{}" (--format {}). As a table: '
 
 
 def _fasttext(line: str) -> Line:
@@ -40,3 +41,15 @@ def _annif(line: str) -> Line:
 
 
 LINE_FORMATS: dict[str, Callable[[str], Line]] = {"fasttext": _fasttext, "pecos": _pecos, "annif": _annif}
+
+
+def hint(first: list[str]) -> str:
+    """Advice where the first row of a table, cell by cell, looks like a line of another program's format."""
+    labels = first[-1].split()
+    if first[0].startswith(_MARK):
+        return _ADVICE.format("fastText", "fasttext", "fasttext")
+    if len(first) == 2 and labels and all(label.startswith("<") and label.endswith(">") for label in labels):
+        return _ADVICE.format("Annif", "annif", "annif")
+    if len(first) == 2 and all(label.strip().isdigit() for label in first[0].split(",")):
+        return _ADVICE.format("PECOS", "pecos", "pecos")
+    return ""

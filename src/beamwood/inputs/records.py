@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from beamwood.errors import DataError, SettingsError
-from beamwood.inputs.line_formats import LINE_FORMATS, Line
+from beamwood.errors import DataError, SettingsError, install
+from beamwood.inputs.line_formats import LINE_FORMATS, Line, hint
 from beamwood.inputs.sources import LONGEST_LINE, SKIP_BAD, Gauge, Source, bounded_lines, format_of, name_of, opened
 
 Record = tuple[str, list[str]]
@@ -234,7 +234,7 @@ def _json_row(line: bytes, columns: _Columns) -> dict[str, Any] | ValueError:
     except UnicodeDecodeError as error:
         return ValueError(f"byte {error.start + 1} is not UTF-8; expected UTF-8")
     except json.JSONDecodeError as error:
-        return ValueError(f"it has {error.msg.lower()} at column {error.colno}; expected one JSON object per line")
+        return ValueError(f"it is no JSON ({error.msg}, column {error.colno}); expected one JSON object per line")
     except RecursionError:
         return ValueError("it is nested too deeply; expected one flat object")
     if not isinstance(row, dict):
@@ -361,7 +361,7 @@ def _parquet(stream: BinaryIO, columns: _Columns, name: str) -> Found:
         import pyarrow as pa  # type: ignore[import-untyped, import-not-found, unused-ignore]
         import pyarrow.parquet as pq  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError:
-        raise DataError("Parquet needs pyarrow. Install it in a clone: pip install '.[parquet]'") from None
+        raise DataError(f"Parquet needs pyarrow, which is not installed. {install('parquet')}") from None
     try:
         file = pq.ParquetFile(stream if _can_seek(stream) else io.BytesIO(stream.read()))
         _require(columns, file.schema_arrow.names, name)
@@ -386,6 +386,6 @@ def _require(columns: _Columns, header: list[str], name: str) -> None:
             found = "twice" if column in header else "nowhere"
             raise DataError(
                 f"{name}: column {column!r} is {found} among {', '.join(map(repr, header))[:200]}; "
-                "expected it once. Say which columns hold what (--text-column, --labels-column, --id-column): by name, "
-                "or all by number, from 1 on, if a CSV or TSV file has no header."
+                f"expected it once. {hint(header)}Say which columns hold what (--text-column, --labels-column, "
+                "--id-column): by name, or all by number, from 1 on, if a CSV or TSV file has no header."
             )

@@ -163,6 +163,11 @@ _REAL_NUMBERS = {  # name: (smallest, is the smallest itself left out?)
 }
 
 
+# Arguments of the trainings beside their settings: what an unknown setting may have been meant to be.
+_ARGUMENTS = ("seed", "threads", "progress", "row_weights", "names", "keys", "max_memory", "checkpoint", "calibrate")
+_ARGUMENTS += ("text", "label_texts", "label_features", "preset")
+
+
 def settings_for(preset: str = "balanced", **given: Any) -> Settings:
     """The settings of a preset, with the given ones in place of the preset's."""
     _one_of("preset", preset, tuple(PRESETS))
@@ -182,9 +187,9 @@ def checked_seed(seed: int) -> int:
 
 def _nearest(name: str, known: Sequence[str]) -> str:
     lower = {k.lower(): k for k in known}
-    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), [*lower, *_ARGUMENTS], n=1, cutoff=0.6)
     everything = "the settings are " + ", ".join(known)
-    return f"did you mean {lower[close[0]]!r}? ({everything})" if close else everything
+    return f"did you mean {lower.get(close[0], close[0])!r}? ({everything})" if close else everything
 
 
 def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:

@@ -17,6 +17,7 @@ from beamwood.cli.support.output import show, show_json
 from beamwood.errors import one_line
 
 _PROMPT = "search> "
+_MOST_WORDS = 50  # of a text whose unknown words are named
 
 
 def search(
@@ -100,4 +101,14 @@ def _show(model: Any, text: str, hits: Any, took: float) -> None:
         shown = _in_digits(hit.score) if hit.probability is None else f"{100 * hit.probability:.1f} %"
         table.add_row(shown, one_line(hit.name), one_line(hit.key) if hit.key != hit.name else "")
     show(table)
-    show(f"{len(hits)} of {model.n_labels:,} labels in {took:,.0f} µs")
+    unknown = _unknown(model, text)
+    left_out = f"; not known to the model: {one_line(', '.join(unknown))}" if unknown else ""
+    show(f"{len(hits)} of {model.n_labels:,} labels in {took:,.0f} µs{left_out}")
+
+
+def _unknown(model: Any, text: str) -> list[str]:
+    """The words of a short text that the model does not know, each asked by itself."""
+    words = dict.fromkeys(word for word in text.split() if len(word) > 1 and any(map(str.isalnum, word)))
+    if len(words) > _MOST_WORDS:
+        return []
+    return [word for word in words if not model.search(word, 1).known_terms]

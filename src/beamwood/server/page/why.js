@@ -81,7 +81,7 @@ function together(value) {
         make("tr", {}, ...cells("words", number(head.word_sum), number(head.share), number(head.words), signed(head.words * head.share))),
         make("tr", {}, ...cells("always", "", "", "", signed(head.bias)))),
       make("tfoot", {}, make("tr", {}, ...cells("sum z → score", number(head.score), "", "", number(head.z)))))),
-    make("p", { class: "quiet" }, shares.length ? `Words: ${shares.map((s) => `${shown(s.word)} ${signed(s.product)}`).join(", ")}` : "No word in common."));
+    make("p", { class: "quiet small" }, shares.length ? `Words: ${shares.map((s) => `${shown(s.word)} ${signed(s.product)}`).join(", ")}` : "No word in common."));
 }
 
 /** The nodes from the top to the label, each with the words that it is about; those of the query stand out. */
