@@ -118,6 +118,7 @@ class ShardHandlers(Handlers):
             reply: Reply = await whole(super()._search(request, question))
             return reply
         served = self.registry.get(question.model)
+        question = answers.settled(served, question)
         asked = served.model.partial()  # type: ignore[attr-defined]  # a Sharded
         work = partial(answers.search, replace(served, model=asked.model), question)
         kind, units = answers.kind_of(served, question), answers.units_of(question)
