@@ -1,4 +1,4 @@
-"""Requests whose ingress dies with them: what stands before a proxy's application, and an application that ends silently."""
+"""Requests whose ingress dies with them: what stands before a proxy, and an application that ends silently."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+LEARNING = "ray::beamwood"  # what Ray calls a process that learns a piece
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60"}  # nothing leaves this machine
 
 
@@ -79,13 +80,19 @@ def descendants(title: str) -> list[int]:
     return [pid for pid in found if ours(pid)]
 
 
+def awaited(title: str, going_on: Callable[[], bool]) -> list[int]:
+    """Our processes of that title, as soon as there are some; none when what was going on ended first."""
+    while going_on():
+        if found := descendants(title):
+            return found
+        time.sleep(0.02)
+    return []
+
+
 def killed(title: str, dice: random.Random, going_on: Callable[[], bool]) -> bool:
     """Kills one of our processes of that title as soon as there is one; False when what was going on ended first."""
-    while going_on():
-        found = descendants(title)
-        if found:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(dice.choice(found), signal.SIGKILL)
-                return True
-        time.sleep(0.02)
+    while found := awaited(title, going_on):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(dice.choice(found), signal.SIGKILL)
+            return True
     return False

@@ -19,11 +19,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from campaigns.cluster.clients import Clients, whole_after  # noqa: E402
-from campaigns.cluster.nodes import Nodes, nodes  # noqa: E402
-
-import beamwood as bw  # noqa: E402
-import beamwood.ray  # noqa: E402
+import beamwood as bw
+import beamwood.ray
+from campaigns.cluster.clients import Clients, whole_after
+from campaigns.cluster.nodes import Nodes, nodes
 
 PORT = 18322
 LONGEST = 30.0  # seconds until the service is whole again

@@ -4,9 +4,9 @@
     python tests/campaigns/cluster/training.py --kills 20 [--rows 20000] [--seed 0]      # a part of the first
 
 Every training is `beamwood train`, a program of its own. A set is trained here, then on 1, 2 and 3 Ray nodes, then on 3
-of which one is killed in the middle; the first is the set that comes with the project. With --kills a training on 3 nodes
-loses at a random moment a process that learns, a node, or the program itself, which is then started again with the
-checkpoint that it left. Files are compared byte for byte.
+of which one is killed in the middle; the first is the set that comes with the project. With --kills a training on 3
+nodes loses at a random moment a process that learns, a node, or the program itself, which is then started again with
+the checkpoint that it left. Files are compared byte for byte.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from campaigns.cluster.nodes import Nodes, killed, nodes  # noqa: E402
+import beamwood as bw
+from campaigns.cluster.nodes import LEARNING, Nodes, killed, nodes
 
-import beamwood as bw  # noqa: E402
-
-LEARNING = "ray::beamwood"  # what Ray calls a process that learns a piece
 QUIETLY = {"NO_COLOR": "1", "TERM": "dumb"}
 
 

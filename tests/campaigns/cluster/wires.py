@@ -1,4 +1,4 @@
-"""wires.py — how many machines in, as many network namespaces out, each with its own address, disk of Ray and processes.
+"""wires.py — how many machines in, as many network namespaces out, with an address, a folder of Ray and processes each.
 
     with wired(3) as net:                     # as root, inside a namespace of its own: see `alone`
         net.start(0, ["sleep", "60"])         # a machine comes up, with this as what it runs
@@ -143,7 +143,7 @@ class Net:
         Switch(ports, theirs, seed).run()
 
     def told(self, delay: float = 0.0, loss: float = 0.0, cut: Sequence[int] = ()) -> None:
-        """From now on frames take so many seconds (half to one and a half of it), or get lost, or machines are cut off."""
+        """From now on frames take so many seconds (half to one and a half of it), get lost, or machines are cut off."""
         self._orders.send((delay, loss, set(cut)))
 
     def start(self, machine: int, words: Sequence[str]) -> None:
