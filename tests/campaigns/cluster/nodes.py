@@ -71,7 +71,7 @@ def descendants(title: str) -> list[int]:
             continue
 
     def ours(pid: int) -> bool:
-        while pid > 1:
+        while pid > 0:
             if pid == os.getpid():
                 return True
             pid = above.get(pid, 0)

@@ -55,6 +55,7 @@ def alone() -> None:
     if os.geteuid() != 0 or not os.path.exists("/dev/net/tun"):
         sys.exit("machines in network namespaces need root and /dev/net/tun. Run this as root, on Linux with TUN.")
     words = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    words += ["sh", "-c", '"$@"; exit $?', "sh"]  # the first process there takes care of orphans
     sys.stdout.flush()
     ended = subprocess.run([*words, sys.executable, *sys.argv], env={**os.environ, _INSIDE: "1"}, check=False)
     sys.exit(ended.returncode)
