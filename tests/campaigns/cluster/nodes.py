@@ -59,25 +59,26 @@ def nodes(**each: Any) -> Iterator[Nodes]:
         made.close()
 
 
+def below(roots: set[int]) -> set[int]:
+    """Processes and all that they have started."""
+    above = {}
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            above[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+    found = set(roots)
+    while more := {pid for pid, parent in above.items() if parent in found} - found:
+        found |= more
+    return found
+
+
 def descendants(title: str) -> list[int]:
     """Processes that this one has started, or those have, whose title starts so."""
-    above, found = {}, []
-    for name in filter(str.isdecimal, os.listdir("/proc")):
-        try:
-            above[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
-            if Path(f"/proc/{name}/cmdline").read_bytes().startswith(title.encode()):
-                found.append(int(name))
-        except OSError:
-            continue
-
-    def ours(pid: int) -> bool:
-        while pid > 0:
-            if pid == os.getpid():
-                return True
-            pid = above.get(pid, 0)
-        return False
-
-    return [pid for pid in found if ours(pid)]
+    found = []
+    for pid in sorted(below({os.getpid()})):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(title.encode()):
+                found.append(pid)
+    return found
 
 
 def awaited(title: str, going_on: Callable[[], bool]) -> list[int]:

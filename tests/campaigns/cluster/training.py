@@ -18,7 +18,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -76,18 +75,11 @@ def whole_set(task: Task, cluster: Nodes, folder: Path) -> int:
         different += not equal(there, here, what, time.monotonic() - begun)
     begun, dice = time.monotonic(), random.Random(0)
     training = task.started(there, "--ray", cluster.address)
-    loser = threading.Thread(target=_lose_in_the_middle, args=(training, cluster, dice))
-    loser.start()
-    ended(training)
-    loser.join()
-    return different + (not equal(there, here, f"{task.name}, a node of 3 killed", time.monotonic() - begun))
-
-
-def _lose_in_the_middle(training: subprocess.Popen[str], cluster: Nodes, dice: random.Random) -> None:
-    """A node dies together with a process that learns, so that the moment is one of learning."""
     if not killed(LEARNING, dice, lambda: training.poll() is None):
         sys.exit("no piece was learned on the cluster: the kill hit nothing")
     cluster.lose_one(dice)
+    ended(training)
+    return different + (not equal(there, here, f"{task.name}, a node of 3 killed", time.monotonic() - begun))
 
 
 def with_kills(task: Task, cluster: Nodes, folder: Path, kills: int, seed: int) -> int:
