@@ -112,7 +112,7 @@ def there(handle: Any, X: Any, output: Path) -> tuple[float, float]:
     lists = [pa.ListArray.from_arrays(starts, pa.array(values)) for values in (X.indices.astype(np.int32), X.data)]
     rows = pa.table({"row": np.arange(X.shape[0]), "ids": lists[0], "values": lists[1]})
     tables = [rows.slice(at, BATCH) for at in range(0, X.shape[0], BATCH)]
-    asked = {"sparse_columns": ("ids", "values"), "k": 10, "beam": 10, "rows_per_batch": BATCH}
+    asked: dict[str, Any] = {"sparse_columns": ("ids", "values"), "k": 10, "beam": 10, "rows_per_batch": BATCH}
     done, cpu, seconds = spent(lambda: beamwood.ray.predict(ray.data.from_arrow(tables), handle, output, **asked))
     assert done == X.shape[0], done
     return seconds, cpu

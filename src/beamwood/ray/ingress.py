@@ -91,7 +91,9 @@ class OneModel:
 
 
 class OnThreads(AdmissionQueue):
-    """Questions wait for other machines, so none is answered on the event loop."""
+    """Questions wait for other machines, so none is answered on the event loop; what waits has no need to give way."""
+
+    _gives_way = False
 
     def ask_here(self, work: Work, kind: Hashable, units: float = 1.0) -> Done | None:
         """None: none is short."""

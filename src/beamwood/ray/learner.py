@@ -84,10 +84,10 @@ class Learner:
                     under_way.add(self._sent(layer, where, number), number)
                 ready, _ = self.ray.wait(under_way.results, timeout=_GLANCE)
                 for result in ready:
-                    number = under_way.arrived(result)
-                    if number is not None:
-                        found[number] = _matrix(self.ray.get(result), layer.X.shape[1])
-                        done += float(where.work[number])
+                    there = under_way.arrived(result)
+                    if there is not None:
+                        found[there] = _matrix(self.ray.get(result), layer.X.shape[1])
+                        done += float(where.work[there])
                 if watch is not None:
                     watch(done / total)
         finally:
