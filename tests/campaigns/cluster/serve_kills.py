@@ -1,6 +1,6 @@
 """serve_kills.py — a model that is cut and served on Ray nodes, and random kills under load, in; wrong answers out.
 
-    python tests/campaigns/cluster/serve_kills.py [--kills 50] [--seed 0]
+    python tests/campaigns/cluster/serve_kills.py [--kills 50] [--minutes 60] [--seed 0]
 
 Kills a shard's replica, the ingress, or a whole node with no word to anybody, one after the other, while clients ask
 without pause, half of them for partial answers. The law: an answer is that of the whole model, or an error, or declares
@@ -55,13 +55,13 @@ def kill(kind: str, cluster: Nodes, dice: random.Random) -> None:
             return
 
 
-def campaign(kills: int, seed: int, model: bw.Model, texts: list[str], folder: Path) -> int:
+def campaign(args: argparse.Namespace, model: bw.Model, texts: list[str], folder: Path) -> int:
     """The number of broken promises."""
     import ray
     from ray import serve
 
     bw.shard(model, folder / "parts", 3)
-    dice, slow = random.Random(seed), 0
+    dice, slow, done = random.Random(args.seed), 0, 0
     with nodes(num_cpus=2) as cluster:
         cluster.be(3)
         beamwood.ray.serve(folder / "parts", address=cluster.address, port=PORT, cpus=0.5, shard_seconds=2.0)
@@ -69,12 +69,14 @@ def campaign(kills: int, seed: int, model: bw.Model, texts: list[str], folder: P
         try:
             clients = Clients(model, texts, f"http://127.0.0.1:{PORT}")
             try:
-                for number in range(kills):
+                ends = time.monotonic() + 60 * args.minutes
+                while done < args.kills and time.monotonic() < ends:
+                    done += 1
                     kind = dice.choice(("shard", "shard", "ingress", "node"))
                     kill(kind, cluster, dice)
                     took = whole_after(clients, dice)
                     slow += took > LONGEST
-                    print(f"{number + 1:3} {kind:8} whole again after {took:5.1f} s", flush=True)
+                    print(f"{done:3} {kind:8} whole again after {took:5.1f} s", flush=True)
                     time.sleep(dice.uniform(0, 1))
             finally:
                 clients.close()
@@ -82,7 +84,7 @@ def campaign(kills: int, seed: int, model: bw.Model, texts: list[str], folder: P
             serve.shutdown()
             ray.shutdown()
     print(clients.told())
-    print(f"{kills} kills, {len(clients.wrong)} wrong answers, {slow} times longer than {LONGEST:.0f} s")
+    print(f"{done} kills, {len(clients.wrong)} wrong answers, {slow} times longer than {LONGEST:.0f} s")
     return len(clients.wrong) + slow
 
 
@@ -90,13 +92,14 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--minutes", type=float, default=60.0, help="at most; fewer kills then")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     found = bw.datasets.load("library-subjects")
     texts, labels = found.train_texts[:2000], found.train_labels[:2000]
     model = bw.train_text(texts, labels, lexical=True, trees=2, progress=False)
     with tempfile.TemporaryDirectory() as folder:
-        sys.exit(1 if campaign(args.kills, args.seed, model, texts[:100], Path(folder)) else 0)
+        sys.exit(1 if campaign(args, model, texts[:100], Path(folder)) else 0)
 
 
 if __name__ == "__main__":

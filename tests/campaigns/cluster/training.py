@@ -82,7 +82,7 @@ def whole_set(task: Task, cluster: Nodes, folder: Path) -> int:
     return different + (not equal(there, here, f"{task.name}, a node of 3 killed", time.monotonic() - begun))
 
 
-def with_kills(task: Task, cluster: Nodes, folder: Path, kills: int, seed: int) -> int:
+def with_kills(task: Task, cluster: Nodes, folder: Path, args: argparse.Namespace) -> int:
     """How many files differ; one kill a training."""
     here, there, different, hits = folder / "here.bw", folder / "there.bw", 0, Counter[str]()
     ended(task.started(here))
@@ -91,8 +91,8 @@ def with_kills(task: Task, cluster: Nodes, folder: Path, kills: int, seed: int) 
     ended(task.started(there, "--ray", cluster.address))
     took = time.monotonic() - begun
     different += not equal(there, here, f"{task.name}, no kill", took)
-    dice = random.Random(seed)
-    for number in range(kills):
+    dice, number, ends = random.Random(args.seed), 0, time.monotonic() + 60 * args.minutes
+    while number < args.kills and time.monotonic() < ends:
         kind = dice.choice(("process", "node", "program"))
         begun, moment = time.monotonic(), dice.uniform(0.2, 0.95) * took
         more = ("--ray", cluster.address, "--checkpoint", str(folder / f"kept-{number}"))
@@ -103,10 +103,11 @@ def with_kills(task: Task, cluster: Nodes, folder: Path, kills: int, seed: int) 
             training.wait()
             training = task.started(there, *more)
         ended(training)
-        what = f"{task.name}, kill {number + 1}: {kind}{'' if hit else ' (too late)'}"
+        number += 1
+        what = f"{task.name}, kill {number}: {kind}{'' if hit else ' (too late)'}"
         different += not equal(there, here, what, time.monotonic() - begun)
-    print(f"{kills} trainings, kills {dict(hits)}: 0 lost, {different} files differ")
-    return different + (hits["too late"] == kills)
+    print(f"{number} trainings, kills {dict(hits)}: 0 lost, {different} files differ")
+    return different + (hits["too late"] == number)
 
 
 def _hit(kind: str, training: subprocess.Popen[str], cluster: Nodes, dice: random.Random, moment: float) -> bool:
@@ -148,12 +149,13 @@ def main() -> None:
     parser.add_argument("--only", help="the set whose name starts so")
     parser.add_argument("--kills", type=int, default=0, help="of trainings of a part of the first set, instead")
     parser.add_argument("--rows", type=int, default=20_000, help="of that part")
+    parser.add_argument("--minutes", type=float, default=60.0, help="at most; fewer kills then")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, nodes(num_cpus=1) as cluster:
         folder = Path(name)
         if args.kills:
-            sys.exit(1 if with_kills(tasks(args, folder)[0], cluster, folder, args.kills, args.seed) else 0)
+            sys.exit(1 if with_kills(tasks(args, folder)[0], cluster, folder, args) else 0)
         sys.exit(1 if sum(whole_set(task, cluster, folder) for task in tasks(args, folder)) else 0)
 
 
