@@ -10,6 +10,9 @@ FUZZ ?= 100000
 FOLDERS ?= 10000
 KILLS ?= 100
 SERVE_KILLS ?= 50
+TRAIN_KILLS ?= 20
+PARTITIONS ?= 12
+SETS ?=
 ARM_MODELS ?= 1000
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -33,8 +36,9 @@ configure = $(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DBEAMWOOD_PYTHON=OF
 native_build = $(call configure,$(1),-DBEAMWOOD_DEV=ON $(2)) && $(WITH_TOOLS) cmake --build build/$(1) -- --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-page test-pages test-rivals test-serve test-resume test-image test-ecosystem test-ray test-ray-kills bench laws fuzz fuzz-foreign sanitize \
-  sanitize-short sanitize-python test-clang test-arm promises coverage-native lint format tidy types native docs wheels pins release clean
+.PHONY: help demo test test-page test-pages test-rivals test-serve test-resume test-image test-ecosystem test-ray \
+  test-ray-sets test-ray-kills test-ray-network bench laws fuzz fuzz-foreign sanitize sanitize-short sanitize-python \
+  test-clang test-arm promises coverage-native lint format tidy types native docs wheels pins release clean
 .DELETE_ON_ERROR:
 
 help:
@@ -47,7 +51,9 @@ help:
 	@echo "make test-image the server image from Debian's packages, by buildah, run by podman without rights"
 	@echo "make test-ecosystem  other programs that work with ours, each for real: MCP, a hub, data sets, MLflow, Annif"
 	@echo "make test-ray   install Ray, Dask and Spark in build/ray; train and score on nodes that come and die"
-	@echo "make test-ray-kills  SERVE_KILLS=$(SERVE_KILLS) of shards, ingresses and nodes under load: every answer is whole, declared or an error"
+	@echo "make test-ray-sets   whole data sets trained on 1, 2, 3 Ray nodes, one killed: equal files; SETS='FOLDER …' for more"
+	@echo "make test-ray-kills  TRAIN_KILLS=$(TRAIN_KILLS) in trainings; SERVE_KILLS=$(SERVE_KILLS) under load: answers whole, declared or an error"
+	@echo "make test-ray-network  as root: nodes in network namespaces, delay, loss, PARTITIONS=$(PARTITIONS): never a wrong answer"
 	@echo "make bench      the paper's benchmark on small stand-ins and against rivals, with plots: build/bench-report"
 	@echo "make laws       the laws on LAWS=$(LAWS) random models"
 	@echo "make fuzz       FUZZ=$(FUZZ) damaged model files"
@@ -151,22 +157,36 @@ test-ecosystem: $(VENV)/.package
 	@BEAMWOOD_ANNIF=build/annif/bin/python PYTHONPATH=tests:. build/ecosystem/bin/python -m pytest -q -c /dev/null --rootdir . \
 	  tests/ecosystem
 
-# Ray brings many packages: an environment of its own, in which beamwood is built once more. The recipe for Spark needs Java.
-build/ray/.ready: $(SOURCES)
+# Ray brings many packages: an environment of its own. The wheel is built once more from what is compiled already. The
+# recipe for Spark needs Java.
+build/ray/.ready: $(SOURCES) | $(VENV)/.package
 	$(call say,install beamwood with Ray$(comma) Dask and Spark into build/ray)
 	@[ -x build/ray/bin/python ] || $(PYTHON) -m venv build/ray
-	@build/ray/bin/python -m pip install -qq ".[ray,serve]" "dask[bag]" $(if $(shell command -v java),pyspark pandas) setuptools \
-	  pytest pytest-timeout hypothesis
+	@rm -rf build/ray/wheel
+	@$(WITH_TOOLS) $(BIN)/python -m pip wheel -qq --no-build-isolation --no-deps -w build/ray/wheel .
+	@build/ray/bin/python -m pip install -qq --force-reinstall --no-deps build/ray/wheel/*.whl
+	@build/ray/bin/python -m pip install -qq "beamwood[ray,serve]" "dask[bag]" $(if $(shell command -v java),pyspark pandas) \
+	  setuptools pytest pytest-timeout hypothesis
 	@touch $@
 
+CLUSTER := build/ray/bin/python tests/campaigns/cluster
 test-ray: build/ray/.ready
 	$(call say,Ray nodes that come and die)
 	@build/ray/bin/python -m pytest -W default tests/on_ray
-	@build/ray/bin/python tests/campaigns/shards.py
+	@$(CLUSTER)/shards.py
+
+test-ray-sets: build/ray/.ready
+	$(call say,whole data sets on 1$(comma) 2 and 3 Ray nodes)
+	@$(CLUSTER)/training.py --sets $(SETS)
 
 test-ray-kills: build/ray/.ready
-	$(call say,$(SERVE_KILLS) kills under load)
-	@build/ray/bin/python tests/campaigns/serve_kills.py --kills $(SERVE_KILLS)
+	$(call say,$(TRAIN_KILLS) kills in training$(comma) $(SERVE_KILLS) under load in serving)
+	@$(CLUSTER)/training.py --kills $(TRAIN_KILLS)
+	@$(CLUSTER)/serve_kills.py --kills $(SERVE_KILLS)
+
+test-ray-network: build/ray/.ready
+	$(call say,Ray nodes in network namespaces$(comma) cut off from each other: needs root)
+	@$(CLUSTER)/network.py --partitions $(PARTITIONS)
 
 lint: $(VENV)/.developer
 	$(call say,lint)

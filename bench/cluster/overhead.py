@@ -3,13 +3,14 @@
     python bench/cluster/overhead.py FOLDER [--preset fast] [--rounds 3] [--cpus 1] [--queries 20000]
 
 FOLDER holds X.trn.npz, Y.trn.npz and X.tst.npz. Training is measured in CPU seconds of this process and all that Ray
-started, from before `train` to after it; scoring in seconds from the first batch to the last file, workers started
-before; and beside both the same work in one process with one thread.
+started, from before `train` to after it; scoring in rows per second, of the rows that a run with three times as many
+has more, so that the start of workers is left out; and beside both the same work in one process with one thread.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import statistics
 import tempfile
@@ -22,6 +23,8 @@ import scipy.sparse as sp
 
 import beamwood as bw
 import beamwood.ray
+
+BATCH = 10_000
 
 
 def cpu_seconds() -> float:
@@ -64,33 +67,55 @@ def trained(X: Any, Y: Any, args: argparse.Namespace) -> bw.Model:
 
 
 def scored(model: bw.Model, X: Any, args: argparse.Namespace) -> None:
-    """Scores the same rows in turns: topk in batches, and the cluster from a dataset in memory."""
-    import pyarrow as pa
+    """Scores in turns: topk, and the cluster from a dataset in memory, some rows and three times as many."""
     import ray
 
-    X = sp.csr_matrix(sp.vstack([X] * -(-args.queries // X.shape[0])))[: args.queries]
-    starts = pa.array(X.indptr.astype(np.int32))
-    lists = [pa.ListArray.from_arrays(starts, pa.array(values)) for values in (X.indices.astype(np.int32), X.data)]
-    rows = pa.table({"row": np.arange(X.shape[0]), "ids": lists[0], "values": lists[1]})
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    sizes = (args.queries, 3 * args.queries)
+    X = sp.csr_matrix(sp.vstack([X] * -(-sizes[1] // X.shape[0])))[: sizes[1]]
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model.bw")
         handle = bw.Lazy(Path(folder) / "model.bw")
-        ratios, speeds = [], []
+        ratios, speeds, spent_ratios = [], [], []
         for turn in range(args.rounds):
-            clock = time.perf_counter()
-            for first in range(0, X.shape[0], 10_000):
-                handle.topk(X[first : first + 10_000], k=10, beam=10)
-            here = X.shape[0] / (time.perf_counter() - clock)
-            clock = time.perf_counter()
-            done = beamwood.ray.predict(
-                ray.data.from_arrow(rows), handle, Path(folder) / f"out{turn}", sparse_columns=("ids", "values")
-            )
-            there = done / (time.perf_counter() - clock)
-            ratios.append(there / here)
-            speeds.append((here, there))
-    for name, values in zip(("topk", "beamwood.ray.predict"), zip(*speeds, strict=True), strict=True):
+            taken = [
+                (here(handle, X[:size]), there(handle, X[:size], Path(folder) / f"{turn}-{size}")) for size in sizes
+            ]
+            more = sizes[1] - sizes[0]
+            alone, ours = (more / (taken[1][way][0] - taken[0][way][0]) for way in (0, 1))
+            ratios.append(ours / alone)
+            speeds.append((alone, ours, sizes[0] / taken[0][1][0]))
+            alone, ours = (taken[1][way][1] - taken[0][way][1] for way in (0, 1))
+            spent_ratios.append(ours / alone)
+    names = ("topk", "beamwood.ray.predict", "with the start of workers")
+    for name, values in zip(names, zip(*speeds, strict=True), strict=True):
         print(f"{name:28} {statistics.median(values):10,.0f} rows per second")
-    print(f"{'ratio of the rounds':28} {statistics.median(ratios):8.3f}   starting the workers included")
+    print(f"{'ratio of the rounds':28} {statistics.median(ratios):8.3f}   of rows that come with more rows")
+    print(f"{'their CPU, ratio':28} {statistics.median(spent_ratios):8.3f}")
+
+
+def here(handle: Any, X: Any) -> tuple[float, float]:
+    """Seconds and CPU seconds of topk in batches."""
+    _, cpu, seconds = spent(
+        lambda: [handle.topk(X[at : at + BATCH], k=10, beam=10) for at in range(0, X.shape[0], BATCH)]
+    )
+    return seconds, cpu
+
+
+def there(handle: Any, X: Any, output: Path) -> tuple[float, float]:
+    """The same of the cluster."""
+    import pyarrow as pa
+    import ray
+
+    starts = pa.array(X.indptr.astype(np.int32))
+    lists = [pa.ListArray.from_arrays(starts, pa.array(values)) for values in (X.indices.astype(np.int32), X.data)]
+    rows = pa.table({"row": np.arange(X.shape[0]), "ids": lists[0], "values": lists[1]})
+    tables = [rows.slice(at, BATCH) for at in range(0, X.shape[0], BATCH)]
+    asked: dict[str, Any] = {"sparse_columns": ("ids", "values"), "k": 10, "beam": 10, "rows_per_batch": BATCH}
+    done, cpu, seconds = spent(lambda: beamwood.ray.predict(ray.data.from_arrow(tables), handle, output, **asked))
+    assert done == X.shape[0], done
+    return seconds, cpu
 
 
 def main() -> None:
@@ -100,7 +125,9 @@ def main() -> None:
     parser.add_argument("--preset", default="fast")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cpus", type=int, default=1, help="of the one Ray node, and threads of bw.train")
-    parser.add_argument("--queries", type=int, default=20_000, help="rows scored; test rows are repeated")
+    parser.add_argument(
+        "--queries", type=int, default=100_000, help="rows scored, and three times as many; test rows are repeated"
+    )
     args = parser.parse_args()
     import ray
 

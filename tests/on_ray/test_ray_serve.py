@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -34,7 +35,8 @@ class Service:
             with urllib.request.urlopen(asked, timeout=30) as answer:
                 return answer.status, json.load(answer), answer.headers
         except urllib.error.HTTPError as error:
-            return error.code, json.load(error), error.headers
+            said = error.read()
+            return error.code, json.loads(said) if said.startswith(b"{") else {"said": said}, error.headers
 
     def kill(self, deployment: str) -> None:
         """Ends the processes of all replicas of a deployment whose name starts so."""
@@ -55,9 +57,9 @@ def service(nodes: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
     model = bw.train_text(texts, labels, lexical=True, trees=2, progress=False)
     folder = tmp_path_factory.mktemp("cut") / "parts"
     bw.shard(model, folder, 3)
+    cluster_of.serve(folder, address=nodes.address, port=PORT, cpus=0.0, shard_seconds=3.0)
     ray.init(address=nodes.address, log_to_driver=False, logging_level="error")
     try:
-        cluster_of.serve(folder, port=PORT, cpus=0.0, shard_seconds=3.0)
         yield Service(model, folder, texts)
     finally:
         serve.shutdown()
@@ -124,3 +126,30 @@ def test_a_shard_that_dies_is_named_or_declared_and_comes_back(service: Service)
         assert "shard 1 of 3 does not answer" in answer["error"]["message"]
     else:
         pytest.fail("the shard did not come back")
+
+
+def test_a_request_whose_ingress_dies_is_asked_again(service: Service) -> None:
+    text, met, stop = service.texts[2], set[int](), threading.Event()
+    expected = service.expected(text)["hits"]
+
+    def ask_on() -> None:
+        while not stop.is_set():
+            status, answer, _ = service.ask({"text": text})
+            met.add(status)
+            assert status != 200 or answer["hits"] == expected
+
+    clients = [threading.Thread(target=ask_on) for _ in range(4)]
+    for client in clients:
+        client.start()
+    try:
+        for _ in range(3):
+            service.kill("ingress")
+            ends = time.monotonic() + 60
+            while service.ask({"text": text})[0] != 200:
+                assert time.monotonic() < ends
+    finally:
+        stop.set()
+        for client in clients:
+            client.join()
+    assert met <= {200, 503}  # a bare 500 is what Ray's proxy says without us
+    assert 200 in met

@@ -128,7 +128,17 @@ def test_a_training_on_the_command_line_ends_on_ctrl_c_and_goes_on(nodes: Any, t
     assert (tmp_path / "ray.bw").read_bytes() == (tmp_path / "here.bw").read_bytes()
 
 
+def test_a_cluster_that_is_this_machine_only_is_sent_nothing(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.be(1)
+    monkeypatch.setattr(learners.Learner, "_sent", lambda *_: pytest.fail("a piece was sent"))
+    assert (
+        cluster_of.train(*problem(), "fast", progress=False).version
+        == bw.train(*problem(), "fast", progress=False).version
+    )
+
+
 def test_a_folder_that_is_not_there_is_said_in_one_line(cluster: Any, tmp_path: Path) -> None:
+    cluster.be(2)
     with pytest.raises(bw.SettingsError, match="expected a folder that every machine of the cluster sees"):
         cluster_of.train(*problem(), "fast", progress=False, shared=tmp_path / "nowhere")
     with pytest.raises(bw.FormatError, match=r"is not there on .*Mount it there"):
@@ -136,12 +146,14 @@ def test_a_folder_that_is_not_there_is_said_in_one_line(cluster: Any, tmp_path: 
 
 
 def test_too_little_memory_is_said_before_the_work(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.be(2)
     monkeypatch.setattr("beamwood.ray.pieces._BASE", 1 << 50)
     with pytest.raises(bw.SettingsError, match=r"needs about .* GiB on one machine; the largest of the cluster has"):
         cluster_of.train(*problem(), "fast", progress=False)
 
 
 def test_another_version_on_a_node_is_refused(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.be(2)
     monkeypatch.setattr(learners, "__version__", "0.0.0")
     with pytest.raises(bw.SettingsError, match=r"^beamwood on .* has version .*; expected 0\.0\.0") as caught:
         cluster_of.train(*problem(), "fast", progress=False)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attacks.foreign_campaign import KINDS
 
-from promises import cutting, memory, reading, saving, threading_runs
+from promises import cluster, cutting, memory, reading, saving, threading_runs
 from promises.outcome import Outcome
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -128,11 +128,6 @@ def promises() -> tuple[Promise, ...]:
         ("Readers", "hostile inputs of every format", reading.hostile),
         ("Training goes on", "killed at random moments", resumed),
         ("Old files", "a golden file of every format", pytest_of("tests/storage/test_golden.py")),
-        ("What a cluster cannot answer", "nodes that die: `make test-ray`", nothing),
+        ("What a cluster cannot answer", "shards, ingresses and nodes killed under load; trainings that lose processes, nodes and their program", cluster.deaths),
     ]  # fmt: skip
     return tuple(Promise(number, *row) for number, row in enumerate(rows, 1))
-
-
-def nothing(folder: Path, size: float, seed: int, case: int | None) -> Outcome:
-    """A promise that has no campaign here."""
-    return Outcome(0, [], "no campaign here")

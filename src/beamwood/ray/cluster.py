@@ -10,7 +10,7 @@ import importlib
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beamwood._version import __version__
@@ -47,10 +47,11 @@ def _words(version: tuple[int, int]) -> str:
 
 
 @contextlib.contextmanager
-def connected(address: str | None = None) -> Iterator[Any]:
+def connected(address: str | None = None, environment: Mapping[str, str] | None = None) -> Iterator[Any]:
     """Ray, connected: to `address`, or as it is already, or to RAY_ADDRESS, or to a cluster of this machine only.
 
-    A connection that was made here ends here; one that was there stays.
+    A connection that was made here ends here; one that was there stays. environment: of the processes that are started
+    over a connection made here.
     """
     if address is not None and (not isinstance(address, str) or not address):
         raise SettingsError(f"address is {address!r:.80}; expected 'HOST:PORT', 'auto', 'local' or None.")
@@ -59,8 +60,9 @@ def connected(address: str | None = None) -> Iterator[Any]:
         yield ray
         return
     _check_reachable(address if address is not None else os.environ.get("RAY_ADDRESS"))
+    given = {"runtime_env": {"env_vars": dict(environment)}} if environment else {}
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="warning", configure_logging=False)
+        ray.init(address=address, log_to_driver=False, logging_level="warning", configure_logging=False, **given)
     except (ConnectionError, RuntimeError, ValueError) as error:
         said = str(error).strip().partition("\n")[0]
         raise SettingsError(

@@ -8,6 +8,7 @@ from typing import Any
 from beamwood._version import __version__
 from beamwood.errors import SettingsError
 from beamwood.inputs.arguments import positive
+from beamwood.ray import again
 from beamwood.ray.cluster import connected, imported, plainly, same_version
 from beamwood.shards.folder import read_manifest
 from beamwood.shards.sharded import opened
@@ -98,11 +99,13 @@ def serve(
     """Serves a model that was cut on a Ray cluster, and returns when it answers; it goes on when this program ends.
 
     folder, arguments: as in `application`.
-    address:           as in `beamwood.ray.train`; Ray must stay connected where it is None and starts here.
+    address:           as in `beamwood.ray.train`; Ray must stay connected where it is None and starts here. Over a
+                       connection that was there before, a request whose ingress dies is a bare 500, unless nodes were
+                       started with the variable that `beamwood.ray.again` names.
     host, port:        where every machine with a replica of the ingress listens.
     """
     made = application(folder, **arguments)
     ray_serve = imported("ray.serve")
-    with connected(address) as ray, plainly(ray):
+    with connected(address, {again.WHERE: again.WHAT}) as ray, plainly(ray):
         ray_serve.start(http_options={"host": host, "port": port})
         ray_serve.run(made, name=application_name, route_prefix="/")

@@ -91,7 +91,9 @@ class OneModel:
 
 
 class OnThreads(AdmissionQueue):
-    """Questions wait for other machines, so none is answered on the event loop."""
+    """Questions wait for other machines, so none is answered on the event loop; what waits has no need to give way."""
+
+    _gives_way = False
 
     def ask_here(self, work: Work, kind: Hashable, units: float = 1.0) -> Done | None:
         """None: none is short."""
@@ -118,6 +120,7 @@ class ShardHandlers(Handlers):
             reply: Reply = await whole(super()._search(request, question))
             return reply
         served = self.registry.get(question.model)
+        question = answers.settled(served, question)
         asked = served.model.partial()  # type: ignore[attr-defined]  # a Sharded
         work = partial(answers.search, replace(served, model=asked.model), question)
         kind, units = answers.kind_of(served, question), answers.units_of(question)

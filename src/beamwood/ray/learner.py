@@ -1,7 +1,8 @@
 """learner.py — the problem of a layer in, its weights out, learned in pieces by the machines of a Ray cluster.
 
 The law: who learns a piece, how often a machine died on the way and how many there are changes no bit. A layer with one
-parent, or with little to do, is learned where the whole data is: sending it would cost more than it saves.
+parent, or with little to do, is learned where the whole data is: sending it would cost more than it saves. So are all
+layers while the cluster is no more than the machine where this is called.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from beamwood._version import __version__
 from beamwood.errors import FormatError, SettingsError
 from beamwood.ray.cluster import plainly, same_version
 from beamwood.ray.pieces import Cut, Piece, cut, joined, piece, rows_of
+from beamwood.ray.under_way import UnderWay
 from beamwood.storage import store
 from beamwood.storage.draft import checked_path, draft_beside
 from beamwood.training.weights import LayerProblem, Learned, Watch, learn_here
@@ -50,11 +52,19 @@ class Learner:
     def __call__(self, layer: LayerProblem, threads: int, watch: Watch | None) -> Learned:
         """The weights and biases of a layer."""
         cpus = int(self.ray.cluster_resources().get("CPU", 0))
+        if self._alone():
+            return learn_here(layer, threads, watch)
         where = cut(layer, max(2, PIECES_PER_CPU * cpus), MOST_ENTRIES)
         if len(where) < 2 or cpus < 1 or where.work.sum() < LEAST_WORK:
             return learn_here(layer, threads, watch)
         with plainly(self.ray):
             return joined(layer, where, self._learned(layer, where, cpus, watch))
+
+    def _alone(self) -> bool:
+        """Whether there is no machine with a CPU but this one."""
+        here = self.ray.get_runtime_context().get_node_id()
+        able = {node["NodeID"] for node in self.ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1}
+        return able <= {here}
 
     def close(self) -> None:
         """Removes what was written for the machines of the cluster."""
@@ -65,23 +75,23 @@ class Learner:
     def _learned(self, layer: LayerProblem, where: Cut, cpus: int, watch: Watch | None) -> list[Learned]:
         """What all pieces learned. Few are under way at a time, the costly ones first: the store stays small."""
         found: dict[int, Learned] = {}
-        under_way: dict[Any, int] = {}
+        under_way = UnderWay(self.ray)
         waiting = iter(np.argsort(-where.work, kind="stable").tolist())
         done, total = 0.0, max(float(where.work.sum()), 1.0)
         try:
             while len(found) < len(where):
-                for number in _some(waiting, cpus + 2 - len(under_way)):
-                    under_way[self._sent(layer, where, number)] = number
-                ready, _ = self.ray.wait(list(under_way), timeout=_GLANCE)
+                for number in [*under_way.silent(), *_some(waiting, cpus + 2 - len(under_way))]:
+                    under_way.add(self._sent(layer, where, number), number)
+                ready, _ = self.ray.wait(under_way.results, timeout=_GLANCE)
                 for result in ready:
-                    number = under_way.pop(result)
-                    found[number] = _matrix(self.ray.get(result), layer.X.shape[1])
-                    done += float(where.work[number])
+                    there = under_way.arrived(result)
+                    if there is not None:
+                        found[there] = _matrix(self.ray.get(result), layer.X.shape[1])
+                        done += float(where.work[there])
                 if watch is not None:
                     watch(done / total)
         finally:
-            for result in under_way:  # an error or Ctrl-C: nobody waits for these
-                self.ray.cancel(result, force=True)
+            under_way.close()
         return [found[number] for number in range(len(where))]
 
     def _sent(self, layer: LayerProblem, where: Cut, number: int) -> Any:

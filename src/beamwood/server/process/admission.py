@@ -83,6 +83,8 @@ class Job:
 class AdmissionQueue:
     """Lets questions in and hands them to its threads. Lives on one event loop."""
 
+    _gives_way = True  # threads whose work is long leave the processor to event loops, of this worker and of others
+
     def __init__(self, options: ServeOptions, row: WorkerMetrics, loop: asyncio.AbstractEventLoop) -> None:
         self._row, self._loop = row, loop
         self._most = options.queue
@@ -173,7 +175,8 @@ class AdmissionQueue:
 
     def _serve(self) -> None:
         """What an engine thread does: takes a question and answers it, on and on."""
-        _core.give_way()  # to the event loops, of this worker and of others
+        if self._gives_way:
+            _core.give_way()
         while (job := self._todo.get()) is not None:
             begun = time.perf_counter_ns()
             waited = begun - job.admitted

@@ -1,6 +1,6 @@
 """shards.py — models and queries in, whether shards give their answers bit for bit out: real data, many beams, filters.
 
-    python tests/campaigns/shards.py [--queries 20000] [--models a.bw b.bw …] [--rows a.npz b.npz …]
+    python tests/campaigns/cluster/shards.py [--queries 20000] [--models a.bw b.bw …] [--rows a.npz b.npz …]
 
 Without models, one of trees and words is trained on each of: the library records that come with the project, and two
 sets made of chance. Every query is asked with every number of shards; beams and filters take turns, batch by batch.

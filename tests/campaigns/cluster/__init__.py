@@ -1,0 +1,1 @@
+"""Campaigns on a cluster: `make test-ray` and its sisters."""
