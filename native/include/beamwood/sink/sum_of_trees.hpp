@@ -43,7 +43,7 @@ public:
   // so that memory brings them while others are added up, if finds_ahead(); opener.open(node, children) makes its sums.
   // False: damaged.
   template <class Opener> bool settle(Scorer& scorer, Opener&& opener) {
-    if (opener.finds_ahead() && met_few_labels()) return add_all(scorer, opener);
+    if (opener.has_few_rows() && met_few_labels()) return add_all(scorer, opener);
     best.reset(k_);
     seen_.reset();
     return nodes_.arrange(scorer, order_) && list_leaders(scorer, opener) && look_up_listed(scorer, opener) &&
