@@ -214,7 +214,7 @@ native: $(VENV)/.package
 
 laws: $(VENV)/.package $(VENV)/.developer
 	$(call say,the laws on $(LAWS) random models)
-	@BEAMWOOD_LAWS_MODELS=$(LAWS) BEAMWOOD_INDEX_CASES=$(LAWS) $(BIN)/python -m pytest -s tests/test_laws.py tests/lexical/test_index.py
+	@BEAMWOOD_LAWS_MODELS=$(LAWS) BEAMWOOD_INDEX_CASES=$(LAWS) $(BIN)/python -m pytest -s -o timeout=0 tests/test_laws.py tests/lexical/test_index.py
 
 fuzz: $(VENV)/.package $(VENV)/.developer
 	$(call say,$(FUZZ) damaged model files)

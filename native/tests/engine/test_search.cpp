@@ -102,6 +102,39 @@ TEST(threads_and_batches_change_no_bit) {
   }
 }
 
+// Few rows: all labels that were met are added up. Many rows, or many nodes: only those that may still win.
+TEST(several_trees_have_the_same_bits_for_few_rows_and_for_many) {
+  Random random;
+  for (const double density : {0.1, 0.6})
+    for (const std::uint32_t beam : {4u, 10u, 60u}) {
+      std::uint64_t opened = 0, least = 0;
+      for (int round = 0; round < 20; ++round) {
+        Plan plan = larger_plan();
+        plan.trees = random.between(2, 3);
+        plan.activation = {ActivationKind::hinge, 3, round % 2 ? Path::product : Path::log_exp};
+        if (round % 2 == 0) plan.activation.kind = ActivationKind::log_hinge;
+        plan.early_leaves = round % 4 == 0 ? 0.2 : 0.0;
+        const PlainForest plain = plain_forest(random, plan);
+        const OwnedForest own(plain);
+        const Rows rows(random, 6, plain.features, density);
+        SearchOptions options;
+        options.k = random.between(1, 10);
+        options.beam = beam;
+        CHECK(search(own.view(Layout::cascade), rows.queries(), options) ==
+              plain_search(plain, rows.queries(), options.k, beam));
+        for (const bool bound : {true, false}) {
+          options.bound = bound;
+          Answers found(rows.queries().size(), options.k);
+          Search one;
+          CHECK(one.run(own.view(Layout::cascade), rows.queries(), options, Workers{1}, found.labels.data(),
+                        found.scores.data()));
+          (bound ? least : opened) += one.work.blocks;
+        }
+      }
+      CHECK(least < opened);
+    }
+}
+
 TEST(many_callers_share_a_forest) {
   Random random;
   const PlainForest plain = plain_forest(random, larger_plan());

@@ -155,6 +155,7 @@ private:
   struct NodeOpener {
     QuerySearch& search;
 
+    bool has_few_rows() const noexcept { return search.openers_[0].has_few_rows(); }
     bool finds_ahead() const noexcept { return search.openers_[0].finds_ahead(); }
     bool find(MetNode& node) {
       const Met& met = node.met;

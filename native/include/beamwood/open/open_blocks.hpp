@@ -44,6 +44,7 @@ public:
 
   const Siblings& siblings(std::size_t l, std::uint32_t number) const noexcept { return layers_[l][number].siblings; }
   static bool has_many_rows(std::size_t, std::uint32_t) noexcept { return true; }
+  static bool has_few_rows() noexcept { return false; }
   static bool finds_ahead() noexcept { return false; }
 
   const float* sums(std::size_t l, std::uint32_t number) {

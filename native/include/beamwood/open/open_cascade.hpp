@@ -73,6 +73,9 @@ public:
   // Whether rows of a node should be found before those of another are added up: the query's are few, as above.
   bool finds_ahead() const noexcept { return query_->count - tail_.count() < kShortList; }
 
+  // Whether opening a node costs no more than deciding whether to.
+  bool has_few_rows() const noexcept { return query_->count - tail_.count() < kFewRows; }
+
   // The children's sums, without their bias; null: the model's arrays are damaged. Good until the next call.
   const float* sums(std::size_t l, std::uint32_t number) {
     const TreeLayer& layer = tree_->layers[l];
@@ -93,7 +96,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t kShortList = 48, kFewOrigins = 16;
+  static constexpr std::size_t kShortList = 48, kFewRows = 24, kFewOrigins = 16;
   static constexpr std::uint32_t kRunAhead = 16; // lines
 
   struct Opened {

@@ -6,6 +6,9 @@
 // those are looked at, node by node, the best nodes first. Where such a label is in the other trees says leaf_of_label;
 // it scores at most what the node above it does. If that may still win, nodes are opened until its mean is known.
 //
+// Where a query has few rows and met few labels, opening a node costs no more than finding out whether it may win: then
+// all are opened, each found while others before it are added up, and all their labels are added up.
+//
 // What is left out cannot win, so it changes no bit. This needs scores that are not negative and only shrink along a
 // path. Bounds are added like scores, in tree order and in float32: rounding keeps order, so a bound is never below what
 // it bounds.
@@ -40,6 +43,7 @@ public:
   // so that memory brings them while others are added up, if finds_ahead(); opener.open(node, children) makes its sums.
   // False: damaged.
   template <class Opener> bool settle(Scorer& scorer, Opener&& opener) {
+    if (opener.has_few_rows() && met_few_labels()) return add_all(scorer, opener);
     best.reset(k_);
     seen_.reset();
     return nodes_.arrange(scorer, order_) && list_leaders(scorer, opener) && look_up_listed(scorer, opener) &&
@@ -47,6 +51,38 @@ public:
   }
 
 private:
+  static constexpr std::size_t kFewNodes = 16, kFewLabels = 320; // of a tree
+  static constexpr std::size_t kAhead = 6;                       // nodes
+
+  bool met_few_labels() {
+    const std::size_t trees = forest_->trees.size(), count = nodes_.all().size();
+    if (count > kFewNodes * trees) return false;
+    std::size_t labels = 0;
+    for (std::size_t n = 0; n < count; ++n) {
+      if (!nodes_[n].open && !nodes_.find_children(nodes_[n])) return false; // whoever lists them reports the damage
+      labels += nodes_[n].siblings.width;
+    }
+    return labels <= kFewLabels * trees;
+  }
+
+  // Opens all nodes and adds up all their labels.
+  template <class Opener> bool add_all(Scorer& scorer, Opener& opener) {
+    const auto nothing = [](std::uint32_t, float) {};
+    const auto keep = [this](std::uint32_t label, std::uint32_t, float score) { answers_.push_back({label, score}); };
+    answers_.clear();
+    for (std::size_t i = 0, found = 0, count = nodes_.all().size(); i < count; ++i) {
+      for (; found < count && found <= i + kAhead; ++found)
+        if (!find(nodes_[found], opener)) return false;
+      const MetNode& node = nodes_[i];
+      Children children = nodes_.children_of(node);
+      if (!node.open && !opener.open(node, children)) return false;
+      if (!sort_out(*forest_, node.met, children, scorer, nothing, keep)) return false;
+    }
+    sum_.run(answers_, forest_->trees.size(), k_);
+    std::swap(best, sum_.best);
+    return true;
+  }
+
   // The labels that score best in one tree: they are k different ones, and make a bar for all others.
   template <class Opener> bool list_leaders(Scorer& scorer, Opener& opener) {
     leaders_.reset(k_);
@@ -181,6 +217,8 @@ private:
     return true;
   }
 
+  std::vector<Answer> answers_; // of all nodes, in tree order
+  SumOfAnswers sum_;
   std::uint32_t k_ = 1;
   std::vector<Key> order_, first_, listed_; // nodes, best first, and those of the best tree; labels to look up
   TopK leaders_;
