@@ -76,7 +76,7 @@ def server(names: str, **counts: float) -> Campaign:
         failures = [f"{name} does not hold: {' '.join(said.split())}" for name, said in bad] or (
             [found.stderr[-800:]] if found.returncode else []
         )
-        told = f"{names}: {found.stdout.count('  holds')} hold"
+        told = f"{' '.join(words)}: {found.stdout.count('  holds')} hold"
         return Outcome(cases, failures, told, int(sum(counts.values())))
 
     return run

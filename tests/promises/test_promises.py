@@ -49,7 +49,7 @@ def test_threads_and_forks_end(tmp_path: Path) -> None:
 def test_reloads_under_load_are_right_or_refused(tmp_path: Path) -> None:
     found = server("swap", swaps=200)(tmp_path, 0.02, 1, None)
     assert found.failures == []
-    assert found.told == "swap: 1 hold"
+    assert found.told == "swap --swaps 4: 1 hold"
 
 
 def test_there_are_twenty_promises() -> None:
