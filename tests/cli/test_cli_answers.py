@@ -225,6 +225,12 @@ def test_the_help_of_training_names_every_setting() -> None:
     assert missing == []
 
 
+def test_search_reads_a_query_per_line_from_standard_input(shop: Path) -> None:
+    said = [good("search", shop / "shop.bw", *words, "--json", stdin="wool\nhats\n") for words in ((), ("-",))]
+    for lines in said:
+        assert [json.loads(line)["query"] for line in lines.splitlines()] == ["wool", "hats"]
+
+
 def test_search_names_the_words_that_a_model_does_not_know(shop: Path) -> None:
     assert "not known" not in good("search", shop / "shop.bw", "wool")
     assert good("search", shop / "shop.bw", "wool zeppelin - quasar").endswith(

@@ -222,6 +222,7 @@ def _of_lines(split: Callable[[str], Line]) -> Callable[[BinaryIO, _Columns, str
     return read
 
 
+_NAMED = "or what --text-column and --labels-column name"
 _decode_json = json.JSONDecoder().raw_decode  # without the looking round of json.loads, which takes half of its time
 
 
@@ -241,7 +242,7 @@ def _json_row(line: bytes, columns: _Columns) -> dict[str, Any] | ValueError:
         return ValueError(f"it is {row!r:.40}; expected one JSON object per line")
     missing = [key for key in columns.used if key not in row]
     if missing:
-        return ValueError(f"it has no {missing[0]!r} among {sorted(row)!r:.80}; expected it in every object")
+        return ValueError(f"it has no {missing[0]!r} among {sorted(row)!r:.80}; expected it in every object, {_NAMED}")
     return row
 
 

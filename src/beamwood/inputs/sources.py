@@ -54,9 +54,10 @@ def format_of(source: Source) -> str:
         return _FORMATS[path.suffix.lower()]
     if not hasattr(source, "read") and os.path.isdir(path):
         raise DataError(f"{name_of(source)} is a folder; expected a file. Name one of the files in it.")
-    known = ", ".join(sorted(set(_FORMATS.values())))
+    known = ", ".join(sorted({*_FORMATS.values(), "lines", "fasttext", "pecos", "annif"}))
     raise SettingsError(
-        f"{name_of(source)} is a name that tells no format; expected one of {known}. Say which with format (--format)."
+        f"{name_of(source)} is a name that tells no format; expected one of {known}. Say which with format (--format); "
+        "jsonl has one JSON object per line."
     )
 
 

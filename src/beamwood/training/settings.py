@@ -164,8 +164,10 @@ _REAL_NUMBERS = {  # name: (smallest, is the smallest itself left out?)
 
 
 # Arguments of the trainings beside their settings: what an unknown setting may have been meant to be.
-_ARGUMENTS = ("seed", "threads", "progress", "row_weights", "names", "keys", "max_memory", "checkpoint", "calibrate")
-_ARGUMENTS += ("text", "label_texts", "label_features", "preset")
+_ARGUMENTS: tuple[str, ...] = (
+    *("seed", "threads", "progress", "row_weights", "names", "keys", "max_memory", "checkpoint", "calibrate"),
+    *("text", "label_texts", "label_features", "preset"),
+)
 
 
 def settings_for(preset: str = "balanced", **given: Any) -> Settings:

@@ -13,7 +13,7 @@ from rich.table import Table
 from beamwood.batch.score import text_of
 from beamwood.cli.support import options as o
 from beamwood.cli.support.allowed import filter_of
-from beamwood.cli.support.output import show, show_json
+from beamwood.cli.support.output import STANDARD, show, show_json
 from beamwood.errors import one_line
 
 _PROMPT = "search> "
@@ -42,7 +42,7 @@ def search(
 
     Example: beamwood search model.bw history of jazz
 
-    Without words it asks for them, or reads one query per line from standard input.
+    Without words, or with -, it asks for them, or reads one query per line from standard input.
     """
     import beamwood as bw
 
@@ -50,7 +50,7 @@ def search(
     text_of(model)
     allowed = filter_of(model, allow, allow_file, deny, deny_file)
     least = o.threshold_of(threshold)
-    queries = iter([" ".join(query)]) if query else _asked()
+    queries = iter([" ".join(query)]) if query and query != [STANDARD] else _asked()
     how = {"k": k, "beam": beam, "min_score": min_score, "filter": allowed, "threshold": least}
     for number, text in enumerate(queries):
         if number == 0:
