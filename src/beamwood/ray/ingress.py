@@ -7,6 +7,7 @@ The law: an answer is whole, or an error names the shards that are missing, or, 
 from __future__ import annotations
 
 import asyncio
+import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
@@ -34,7 +35,7 @@ from beamwood.shards.part import OtherBuild
 from beamwood.shards.sharded import Sharded
 from beamwood.shards.wire import Ask, Told
 
-Shard = Callable[[Ask], Any]  # sends a question to a shard; the result has result(timeout_s=…)
+Shard = Callable[[bytes], Any]  # sends a question to a shard; what comes has result(timeout_s=…), bytes too
 
 
 class Asking:
@@ -53,7 +54,7 @@ class Asking:
         sent: dict[int, Any] = {}
         for shard, ask in asks.items():
             try:
-                sent[shard] = self._shards[shard](ask)
+                sent[shard] = self._shards[shard](pickle.dumps(ask, protocol=5))
             except Exception as error:
                 sent[shard] = error
         return {shard: self._result(one, ends) for shard, one in sent.items()}
@@ -63,7 +64,7 @@ class Asking:
         if isinstance(sent, BaseException):
             return sent
         try:
-            told = sent.result(timeout_s=max(0.001, ends - time.monotonic()))
+            told = pickle.loads(sent.result(timeout_s=max(0.001, ends - time.monotonic())))
         except Exception as error:
             return error
         return told if isinstance(told, Told) else TypeError(type(told).__name__)
