@@ -27,7 +27,8 @@ def folders() -> Iterator[Path]:
     yield ROOT
     for room in ROOMS:
         yield ROOT / room
-        below = (path for path in (ROOT / room).rglob("*") if path.is_dir() and path.name != "__pycache__")
+        made = {"__pycache__", ".mypy_cache"}
+        below = (path for path in (ROOT / room).rglob("*") if path.is_dir() and not made.intersection(path.parts))
         yield from (path for path in below if VENDORED not in f"{path.as_posix()}/")
 
 
