@@ -9,10 +9,13 @@ when there is no browser.
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 import shutil
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -179,6 +182,23 @@ class Claims:
             )
             assert unnamed == []
             assert page.locator("h1").count() == 1
+
+    def as_many_labels_as_wanted_and_the_question_as_a_command(self) -> None:
+        """The command, taken apart as a shell does, asks for the labels of the page."""
+        with page_of(self.browser, self.url, SIZES["desktop"]) as page:
+            typed(page, self.query + " isn't")
+            page.select_option("#count", "5")
+            until(page, "new URLSearchParams(location.search).get('k') === '5'")
+            until(page, "document.querySelectorAll('.hit').length <= 5")
+            page.click("#curl")
+            until(page, "!document.querySelector('#command').hidden")
+            curl, option, body, url = shlex.split(page.inner_text("#command"))
+            assert (curl, option) == ("curl", "-d")
+            with urllib.request.urlopen(url, body.encode()) as answer:  # as curl does: POST, a form's content type
+                assert [hit["name"] for hit in json.load(answer)["hits"]] == names(page)
+            page.reload()
+            until(page, "document.querySelectorAll('.hit').length > 0")
+            assert page.input_value("#count") == "5"
 
     def the_address_keeps_the_query(self) -> None:
         with page_of(self.browser, f"{self.url}?q=" + self.query.replace(" ", "+"), SIZES["desktop"]) as page:

@@ -3,7 +3,7 @@
 
 const BEAMS = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500];
 const CHART_BEAMS = [1, 2, 5, 10, 20, 50, 100];
-const HITS = 10;
+const HITS = "10"; // labels that are shown, unless the address says otherwise
 const LONGEST_QUERY = 2000; // characters that the address keeps
 const MOST_WORDS = 200; // of a text, that are looked up one by one
 const EXAMPLES = [
@@ -46,7 +46,7 @@ function onTheWire(url, begun) {
   return entry?.requestStart ? entry.responseStart - entry.requestStart : null;
 }
 
-const question = (text, beam) => ({ text, k: HITS, beam, model: state.model.name });
+const question = (text, beam) => ({ text, k: Number($("count").value), beam, model: state.model.name });
 const beam = () => state.beams[Number($("beam").value)];
 
 async function search() {
@@ -101,7 +101,8 @@ function show(text, value, took) {
   state.naming = setTimeout(() => nameUnknown(text).catch(() => {}), 200);
   const first = value.hits.length ? `. First: ${value.hits[0].name}` : "";
   $("status").textContent = `${value.hits.length} hits in ${microseconds(value.engine_us)}${first}`;
-  $("side").hidden = !value.hits.length;
+  $("side").hidden = $("after").hidden = !value.hits.length;
+  $("command").hidden = true;
   if (value.hits.length) state.chart = setTimeout(() => compareBeams(text).catch(() => {}), 250);
 }
 
@@ -163,7 +164,7 @@ function showNothing() {
   state.hits = [];
   state.open = null;
   $("results").replaceChildren();
-  $("side").hidden = true;
+  $("side").hidden = $("after").hidden = $("command").hidden = true;
   $("strip").hidden = true;
   $("empty").hidden = true;
   $("examples").hidden = false;
@@ -178,7 +179,7 @@ function showError(error) {
     $("token").focus();
   }
   $("results").replaceChildren();
-  $("side").hidden = true;
+  $("side").hidden = $("after").hidden = $("command").hidden = true;
   $("empty").hidden = false;
   $("unknown").hidden = true;
   const busy = error.status === 503;
@@ -272,6 +273,7 @@ function remember(text) {
   if (text.length <= LONGEST_QUERY) fields.set("q", text);
   if (!text) fields.delete("q");
   if (beam() !== state.model.beam) fields.set("beam", String(beam()));
+  if ($("count").value !== HITS) fields.set("k", $("count").value);
   if (state.model && state.models.length > 1) fields.set("model", state.model.name);
   history.replaceState(null, "", `${location.pathname}${fields.size ? `?${fields}` : ""}`);
 }
@@ -308,6 +310,7 @@ async function begin() {
   choose(fields.get("model"));
   $("model").replaceChildren(...state.models.map((model) => make("option", { value: model.name, selected: model === state.model }, model.name)));
   $("model-pick").hidden = state.models.length < 2;
+  if ([...$("count").options].some((choice) => choice.value === fields.get("k"))) $("count").value = fields.get("k");
   const asked = Number(fields.get("beam"));
   if (state.beams.includes(asked)) $("beam").value = String(state.beams.indexOf(asked));
   $("beam-value").textContent = String(beam());
@@ -368,6 +371,8 @@ $("form").addEventListener("submit", (event) => {
 });
 $("query").addEventListener("input", search);
 $("beam").addEventListener("input", beamMoved);
+$("count").addEventListener("change", search);
+$("curl").addEventListener("click", () => showCommand(command("v1/search", question(state.text, beam()), state.token)));
 $("model").addEventListener("change", () => { choose($("model").value); search(); });
 $("theme").addEventListener("click", () => {
   const names = Object.keys(THEMES);
