@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import laws
+import numpy as np
 import pytest
 
 import beamwood as bw
@@ -30,6 +31,15 @@ def test_a_golden_file_gives_the_same_bits(version: str, memory: str) -> None:
     expected = json.loads((GOLDEN / version / "answers.json").read_text())
     for engine in laws.engines():
         assert make_golden.answers(model.using(**engine)) == expected, engine
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_way_to_each_label_of_a_golden_file_ends_in_its_score(version: str) -> None:
+    """An explanation goes up from a label's leaf, where a search comes down to it."""
+    model, row = bw.load(GOLDEN / version / "model.bw"), make_golden.golden_queries()[[0]]
+    labels, scores = model.topk(row, 10, 40)
+    explained = [model.explain(row, int(label), beam=40).score for label in labels[0]]
+    assert np.float32(explained).tolist() == scores[0].tolist(), version
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -67,8 +67,10 @@ class Problem:
         """
         if 2 * np.count_nonzero(self.X.indices == self.features - 1) <= self.rows:
             return self.features
-        scarce = np.flatnonzero(2 * np.bincount(self.X.indices, minlength=self.features) <= self.rows)
-        first = int(scarce[-1]) + 1 if scarce.size else 0
+        most = min(self.features, 2 * self.X.nnz // self.rows + 1)  # more could not be held by half of the rows
+        last = self.X.indices[self.X.indices >= self.features - most] - (self.features - most)
+        scarce = np.flatnonzero(2 * np.bincount(last, minlength=most) <= self.rows)
+        first = self.features - most + (int(scarce[-1]) + 1 if scarce.size else 0)
         return first if self.features - first >= _DENSE_RUN else self.features
 
     @property

@@ -112,7 +112,9 @@ def train(
     """
     if label_features is not None:
         settings.setdefault("vectors", "pifa+features")
-    blocks, rows = weighed_blocks(X, Y, block_weights, optional_blocks, checked_seed(seed), _block_quality(threads))
+    blocks, rows = weighed_blocks(
+        X, Y, block_weights, optional_blocks, checked_seed(seed), _block_quality(threads, max_memory)
+    )
     if blocks is not None:
         settings = without_words(settings)
     how = How(settings_for(preset, **settings), checked_seed(seed), workers(threads), max_memory)
@@ -195,7 +197,10 @@ def train_text(
                 {} if block_weights is None else {"block_weights": {n: float(w) for n, w in block_weights.items()}}
             )
             kept.same(data=hash_of_texts([*texts, *described.texts]), text={**text.facts(), **weights}, **how.facts())
-        Y, weigh = table.matrix(labels), Weighing(block_weights, how.seed, threads, _block_quality(threads))
+        Y, weigh = (
+            table.matrix(labels),
+            Weighing(block_weights, how.seed, threads, _block_quality(threads, how.max_memory)),
+        )
         fitted, X = text_rows(texts, described.texts, text, Y, weigh, watch, kept)
         meaning = fitted.meaning
         problem = checked_problem(X, Y, words=None if meaning is None else fitted.words, **more)
@@ -244,8 +249,7 @@ def _trained(
     _check_fit(problem, settings)
     if not isinstance(checkpoint, Nowhere):
         checkpoint.same(labels=_hash_of_labels(problem, strings))
-    needed = estimated_bytes(problem, settings, how.threads)
-    refuse_if_too_big(needed, available_bytes() if how.max_memory is None else how.max_memory, settings)
+    needed = _bytes_needed(problem, how)
     _warn_of_labels_without_rows(problem, None if settings.lexical is False else label_texts)
     scaled = problem.with_unit_rows() if settings.unit_rows else problem
     parts = with_rows_of_label(
@@ -263,6 +267,13 @@ def _trained(
     parts = with_baselines(parts, baselines_of(problem.X, problem.Y))
     parts = replace(parts, shape=replace(parts.shape, blocks=blocks))
     return Model(parts, report=report_of(problem, how, watch, parts.shape, needed))
+
+
+def _bytes_needed(problem: Problem, how: How) -> int:
+    """What a training will take; one that takes more than there is is refused."""
+    needed = estimated_bytes(problem, how.settings, how.threads)
+    refuse_if_too_big(needed, available_bytes() if how.max_memory is None else how.max_memory, how.settings)
+    return needed
 
 
 def _trees_of(how: How, checkpoint: Checkpoint, name: str, smaller: Problem) -> ModelParts:
@@ -293,12 +304,14 @@ def _words(problem: Problem, how: How, watch: Stopwatch, label_texts: Any, check
         return lexical_member(problem, settings.lexical, label_texts, trees_of, how.seed, how.threads)
 
 
-def _block_quality(threads: int | None) -> Quality:
+def _block_quality(threads: int | None, max_memory: int | None) -> Quality:
     """How well one narrow tree ranks with some weights of blocks: for each held-out row, 1 / rank of its labels."""
-    how = How(settings_for("fast", unit_rows=True), 0, workers(threads), None)
+    how = How(settings_for("fast", unit_rows=True), 0, workers(threads), max_memory)
 
     def quality(X: Any, Y: Any, held_X: Any, held_Y: Any) -> Each:
-        model = Model(_trees_of(how, Nowhere(), "", checked_problem(X, Y).with_unit_rows()))
+        problem = checked_problem(X, Y).with_unit_rows()
+        _bytes_needed(problem, how)
+        model = Model(_trees_of(how, Nowhere(), "", problem))
         found, _ = model.topk(held_X, _RANKS, threads=how.threads)
         each: Each = (relevant(found, held_Y) / np.arange(1.0, _RANKS + 1)).sum(axis=1)
         return each
