@@ -135,6 +135,23 @@ def one_order(case: Case) -> None:
         check_same_as_predict(model, case, k, beam, (labels, scores))
 
 
+def compressed_weights_give_one_answer(case: Case) -> int:
+    """Weights in fewer bytes are another model, on which all engines agree."""
+    model, compared = case.model(), 0
+    for kind in ("f16", "u8"):
+        try:
+            small = model.compress(kind)
+        except bw.SettingsError:
+            assert kind == "f16", case.seed  # halves reach 65,504
+            continue
+        k, beam = case.asks[0]
+        expected = small.topk(case.X, k, beam)
+        for engine in engines():
+            check_same(small.using(**engine).topk(case.X, k, beam), expected, case.seed, kind, engine)
+            compared += 1
+    return compared
+
+
 def check_same_as_predict(model: bw.Model, case: Case, k: int, beam: int, expected: Answer) -> None:
     """predict holds what topk says, each row in rank order."""
     P = model.predict(case.X, k, beam)

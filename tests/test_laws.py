@@ -37,6 +37,8 @@ def check_models(seeds: range) -> tuple[int, list[str]]:
                     laws.exact_search_equals_the_full_ranking(case, None if seed % 9 == 0 else [{}])
                 if seed % 4 == 0:
                     compared += laws.filters_keep_their_promises(case, None if seed % 16 == 0 else FILTERED)
+                if seed % 6 == 0:
+                    compared += laws.compressed_weights_give_one_answer(case)
                 if seed % 5 == 0:
                     laws.layers_come_back_bit_for_bit(case, folder)
             except Exception as error:
