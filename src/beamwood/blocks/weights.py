@@ -22,8 +22,7 @@ from beamwood.inputs.matrices import is_blocks
 
 CANDIDATES = (0.0, 0.25, 0.5, 1.0, 2.0)
 _MOST_ROWS = 40_000  # to learn from
-_MOST_HELD_OUT = 4_000  # of a part
-_ENOUGH_HELD_OUT = 4_000  # in all parts
+_HELD_OUT = 4_000  # tell enough, in one part or in all together
 _MOST_PARTS = 4
 _ERRORS = 2.0  # a block must gain so many standard errors of what it gains
 
@@ -96,8 +95,8 @@ def _chosen(blocks: FeatureBlocks, rows: Mapping[str, Any], Y: Any, seed: int, q
 
 def _parts(order: Ids) -> list[tuple[Ids, Ids]]:
     """Rows to learn from, and rows held out of them; no row is held out twice."""
-    count = min(_MOST_HELD_OUT, len(order) // 5)
-    times = min(_MOST_PARTS, -(-_ENOUGH_HELD_OUT // count)) if count else 0
+    count = min(_HELD_OUT, len(order) // 5)
+    times = min(_MOST_PARTS, -(-_HELD_OUT // count)) if count else 0
     held = [order[part * count : (part + 1) * count] for part in range(times)]
     return [(np.sort(np.setdiff1d(order, each, True)[:_MOST_ROWS]), np.sort(each)) for each in held]
 

@@ -197,10 +197,8 @@ def train_text(
                 {} if block_weights is None else {"block_weights": {n: float(w) for n, w in block_weights.items()}}
             )
             kept.same(data=hash_of_texts([*texts, *described.texts]), text={**text.facts(), **weights}, **how.facts())
-        Y, weigh = (
-            table.matrix(labels),
-            Weighing(block_weights, how.seed, threads, _block_quality(threads, how.max_memory)),
-        )
+        Y = table.matrix(labels)
+        weigh = Weighing(block_weights, how.seed, threads, _block_quality(threads, how.max_memory))
         fitted, X = text_rows(texts, described.texts, text, Y, weigh, watch, kept)
         meaning = fitted.meaning
         problem = checked_problem(X, Y, words=None if meaning is None else fitted.words, **more)
