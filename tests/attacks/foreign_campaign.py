@@ -76,11 +76,11 @@ class Folder:
         touched = [self.files[int(rng.integers(len(self.files)))] for _ in range(1 + (rng.random() < 0.1))]
         try:
             for path in touched:
-                path.write_bytes(b"") if not path.exists() else self.spoil(rng, path)
+                self.spoil(rng, path)
             return self.outcome(number)
         finally:
             for path in touched:
-                path.write_bytes(self.valid[path])
+                fresh(path, self.valid[path])
 
     def outcome(self, number: int) -> str:
         """What loading comes to; anything but these two is an error of ours.
@@ -112,8 +112,7 @@ class Folder:
         data = bytearray(path.read_bytes())
         choice = rng.random()
         if choice < 0.03:
-            path.unlink()
-            path.write_bytes(self.valid[self.files[int(rng.integers(len(self.files)))]])
+            fresh(path, self.valid[self.files[int(rng.integers(len(self.files)))]])
             return
         if choice < 0.12:
             del data[int(rng.integers(len(data) + 1)) :]
@@ -127,7 +126,13 @@ class Folder:
             data = bytearray(spoiled_text(rng, bytes(data)))
         else:
             spoiled_numbers(rng, data)
-        path.write_bytes(data)
+        fresh(path, data)
+
+
+def fresh(path: Path, data: bytes | bytearray) -> None:
+    """Writes a new file of that name: one that is cut and written again waits for the disk (2 ms on ext4)."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(data)
 
 
 def spoiled_text(rng: Any, data: bytes) -> bytes:

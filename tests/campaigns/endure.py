@@ -76,16 +76,18 @@ async def _client(
         except (OSError, asyncio.IncompleteReadError) as error:
             counts[type(error).__name__] += 1
             continue
-        counts[_verdict(kind, text, status, data, expected)] += 1
+        counts[_verdict(kind, text, status, data, expected, counts)] += 1
     wire.close()
 
 
-def _verdict(kind: str, text: str, status: int, data: bytes, expected: dict[str, dict[str, Any]]) -> str:
+def _verdict(
+    kind: str, text: str, status: int, data: bytes, expected: dict[str, dict[str, Any]], counts: Counter[Any]
+) -> str:
     """What is to be said of an answer."""
     if kind == "error":
         return "refused as it should be" if 400 <= status < 500 else f"an error with {status}"
     if status != 200:
-        return f"{kind}: {status}"
+        return f"{kind}: {status} {json.loads(data)['error']['code']} (the {sum(counts.values()):,}th question)"
     answer = json.loads(data)
     if kind in ("explain", "exact"):  # exact answers may differ from a beam's; that they come is the claim
         return "right" if answer["version"] in expected else "of no version"

@@ -128,6 +128,6 @@ def promises() -> tuple[Promise, ...]:
         ("Readers", "hostile inputs of every format", reading.hostile),
         ("Training goes on", "killed at random moments", resumed),
         ("Old files", "a golden file of every format", pytest_of("tests/storage/test_golden.py")),
-        ("What a cluster cannot answer", "shards, ingresses and nodes killed under load; trainings that lose processes, nodes and their program", cluster.deaths),
+        ("What a cluster cannot answer", "shards that fall silent; shards, ingresses and nodes killed under load; trainings that lose processes, nodes and their program", cluster.deaths),
     ]  # fmt: skip
     return tuple(Promise(number, *row) for number, row in enumerate(rows, 1))

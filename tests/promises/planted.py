@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from promises import cutting, memory, reading, saving, threading_runs
+from promises import cutting, memory, reading, saving, silence, threading_runs
 from promises.commands import pytest_of, resumed, server
 from promises.outcome import Outcome
 
@@ -37,6 +37,11 @@ def room(path: str, cases: str = "", kinds: str = "") -> Find:
     """Tests of another room, with as few cases as there may be; cases: the variable that says how many."""
     more = {"BEAMWOOD_FUZZ_KINDS": kinds} if kinds else {}
     return lambda folder: pytest_of(path, variable=cases, more=more)(folder, 0, 1, None)
+
+
+def silent(folder: Path) -> Outcome:
+    """Questions to shards of which some do not answer."""
+    return silence.silent(folder, 0, 1)
 
 
 UNVERIFIED = """
@@ -123,6 +128,21 @@ def upgraded(sections, shape):
     return {**found, "tree1/leaf_of_label": found["tree1/leaf_of_label"][::-1].copy()}
 loading.upgraded = upgraded
 """
+LEFT_OUT = """
+from beamwood.shards.gather import Gathering
+right = Gathering.__init__
+def init(self, *given, **more):
+    right(self, *given, **more)
+    self._partial, send = True, self._send
+    self._send = lambda asks: {shard: told for shard, told in send(asks).items() if hasattr(told, "labels")}
+Gathering.__init__ = init
+"""
+UNDECLARED = """
+from dataclasses import replace
+from beamwood.shards.sharded import Partial
+right = Partial.coverage.fget
+Partial.coverage = property(lambda self: replace(right(self), missing=()))
+"""
 
 FLIPS = "tests/attacks/test_bit_flips.py"
 LAWS = "tests/test_laws.py::test_same_bits_for_every_engine_on_random_models"
@@ -194,6 +214,8 @@ CHEAP = (
         OLD_LEAVES,
         "format-1",
     ),
+    Bug(20, "a shard that does not answer is left out of a whole answer", silent, LEFT_OUT, "taken for whole"),
+    Bug(20, "a partial answer says that nothing is missing", silent, UNDECLARED, "declares"),
 )
 DEAR = (
     Bug(10, "no question is refused, however many there are", served("overload --seconds 3"), NO_LIMIT, "overload does not hold"),

@@ -95,9 +95,10 @@ def bombs(folder: Path) -> list[tuple[str, Path, Callable[[Path], Any]]]:
     made: list[tuple[str, Path, Callable[[Path], Any]]] = []
     for name, piece in (("zeros", bytes(1 << 20)), ("one line", b"a" * (1 << 20)), ("brackets", b"[" * (1 << 20))):
         path = folder / f"{name}.jsonl.gz"
-        with gzip.open(path, "wb", compresslevel=1) as file:
-            for _ in range(10_240):  # 10 GiB
-                file.write(piece)
+        member = gzip.compress(piece * 64, compresslevel=1)
+        with open(path, "wb") as file:
+            for _ in range(160):  # 10 GiB in all: the parts of such a file are read as one
+                file.write(member)
         made.append((name, path, records.read_records))
     return made
 
@@ -136,13 +137,15 @@ def _batch(
 ) -> None:
     """Many inputs in one child, which says which one it is at; after a death the next child goes on behind it."""
     progress, path = folder / f"{kind}.at", folder / f"hostile.{ending}"
+    note = os.open(progress, os.O_WRONLY | os.O_CREAT)
     at = 0
     while at < len(numbers):
         part = numbers[at : at + 2000]
 
         def all_of(part: list[int] = part) -> None:
             for number in part:
-                progress.write_text(str(number))
+                os.pwrite(note, b"%12d" % number, 0)
+                path.unlink(missing_ok=True)  # one that is cut and written again waits for the disk
                 path.write_bytes(spoiled(valid, random.Random(f"{seed} {kind} {number}")))
                 try:
                     reader(path)
@@ -154,8 +157,9 @@ def _batch(
         done = part.index(int(progress.read_text())) + 1 if failure else len(part)
         outcome.cases += done
         if failure:
-            outcome.failures.append(f"{failure}, input {progress.read_text()} (seed {seed})")
+            outcome.failures.append(f"{failure}, input {int(progress.read_text())} (seed {seed})")
         at += done
+    os.close(note)
 
 
 def _child(call: Callable[[], Any], what: str) -> str | None:

@@ -12,7 +12,6 @@ from promises import planted
 from promises.planted import Bug
 
 CHOSEN = (*planted.CHEAP, *(planted.DEAR if os.environ.get("BEAMWOOD_DEAR_BUGS") else ()))
-ELSEWHERE = {20}  # promises whose campaigns need an environment of their own
 COMPILED = {2, 3, 4}  # campaigns with the injected library
 
 
@@ -34,4 +33,4 @@ def test_a_planted_bug_is_found(bug: Bug, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_every_promise_has_a_planted_bug() -> None:
-    assert {bug.promise for bug in (*planted.CHEAP, *planted.DEAR)} | ELSEWHERE == set(range(1, 21))
+    assert {bug.promise for bug in (*planted.CHEAP, *planted.DEAR)} == set(range(1, 21))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from promises import cutting, memory, reading, saving, threading_runs
+from promises import cutting, memory, reading, saving, silence, threading_runs
 from promises.commands import promises, server
 
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="the injected library needs gcc")
@@ -44,6 +44,12 @@ def test_hostile_inputs_are_refused_or_read(tmp_path: Path) -> None:
 
 def test_threads_and_forks_end(tmp_path: Path) -> None:
     assert threading_runs.runs(tmp_path, 0.003, 1).failures == []
+
+
+def test_shards_that_do_not_answer_are_named(tmp_path: Path) -> None:
+    found = silence.silent(tmp_path, 0.02, 1)
+    assert found.failures == []
+    assert found.cases == 400
 
 
 def test_reloads_under_load_are_right_or_refused(tmp_path: Path) -> None:

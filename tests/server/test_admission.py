@@ -175,7 +175,23 @@ def test_long_texts_and_many_hits_are_more_work() -> None:
     costs = _core.Costs()
     kind = costs.add()
     costs.learn(kind, 10_000.0)  # a short search
-    assert costs.of(kind) * units(1, 100, 10) < _core.Costs.short < costs.of(kind) * units(1, 64 << 10, 10)
+    assert costs.of(kind, units(1, 100, 10)) < _core.Costs.short < costs.of(kind, units(1, 64 << 10, 10))
+
+
+async def after_a_slow_first(others: int) -> list[object]:
+    """How questions were refused that came at once: of a kind never timed, and of one whose first was slow."""
+    options = ServeOptions(models={"m": Path("m.bw")}, queue_ms=50.0, threads=1)
+    queue = AdmissionQueue(options, ServerMetrics(["m"], 1).row(0), asyncio.get_running_loop())
+    never = (queue.ask(lambda _: None, "another", 26.0) for _ in range(others))  # twenty texts, of a kind never timed
+    found = await asyncio.gather(*never, return_exceptions=True)
+    await queue.ask(lambda _: time.sleep(0.2), "kind")
+    found += await asyncio.gather(*(queue.ask(lambda _: None, "kind") for _ in range(others)), return_exceptions=True)
+    queue.close()
+    return [one for one in found if isinstance(one, BaseException)]
+
+
+def test_neither_an_untimed_nor_a_slow_first_question_turns_others_away() -> None:
+    assert asyncio.run(after_a_slow_first(6)) == []
 
 
 def test_more_hits_than_an_answer_may_hold_are_refused(folder: Path) -> None:

@@ -167,6 +167,9 @@ def test_a_missing_shard_is_named_and_partial_answers_say_what_they_cover(tmp_pa
     }
     with pytest.raises(gather.ShardsMissing):
         cut.topk(X)  # the other view stays strict
+    silent = bw.Sharded(made.folder, send=lambda asks: {0: parts[0].tell(asks[0])})
+    with pytest.raises(gather.ShardsMissing, match=r"^shard 1, 2 of 3 does not answer"):
+        silent.topk(X)  # what says nothing of a shard has not asked it
     nobody = bw.Sharded(made.folder, send=lambda asks: dict.fromkeys(asks, TimeoutError())).partial()
     assert (nobody.model.topk(X)[0] == -1).all()
     assert nobody.coverage.labels == 0

@@ -162,7 +162,7 @@ public:
     if (!found.plain) return std::nullopt;
     const std::size_t kind = model->kinds[std::bit_width(asked->beam)];
     const double units = Costs::units(1.0, static_cast<double>(asked->text.size()), asked->k);
-    if (costs_.of(kind) * units >= Costs::is_short) return std::nullopt;
+    if (costs_.of(kind, units) >= Costs::is_short) return std::nullopt;
     content_ = model->begin;
     const auto work_begun = Clock::now();
     std::uint64_t engine = 0;
@@ -327,12 +327,12 @@ void bind_serving(nb::module_& m) {
             return asked ? nb::make_tuple(asked->text, asked->k, asked->beam, asked->model) : nb::object(nb::none());
           },
           nb::arg("posted"), nb::arg("words"), "(text, k, beam, model), or None: for tests.");
-  nb::class_<Costs>(m, "Costs", "What a unit of work of each kind of question takes, in nanoseconds.")
+  nb::class_<Costs>(m, "Costs", "What questions of each kind take, in nanoseconds.")
       .def(nb::init<>())
       .def_prop_ro_static("short", [](nb::handle) { return Costs::is_short; })
       .def_static("units", &Costs::units, nb::arg("queries"), nb::arg("bytes"), nb::arg("k"))
       .def("add", &Costs::add)
-      .def("of", &Costs::of, nb::arg("kind"))
+      .def("of", &Costs::of, nb::arg("kind"), nb::arg("units"))
       .def("learn", &Costs::learn, nb::arg("kind"), nb::arg("took"));
   nb::class_<SearchCounts>(m, "SearchCounts", "Histograms of searches in a row of cells.")
       .def(

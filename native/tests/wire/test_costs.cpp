@@ -9,12 +9,24 @@ TEST(an_estimated_cost_follows_the_median) {
   Costs costs;
   const std::size_t kind = costs.add();
   CHECK(costs.size() == 1);
-  CHECK(costs.of(kind) == Costs::untimed);
+  CHECK(costs.of(kind, 30) == Costs::untimed);
   costs.learn(kind, 9e5);
   Random random;
   for (int round = 0; round < 2000; ++round) costs.learn(kind, random.chance(0.1) ? 1e7 : 1e4);
-  CHECK(costs.of(kind) > 5e3); // one in ten that takes far longer does not matter
-  CHECK(costs.of(kind) < 2e4);
+  CHECK(costs.of(kind, 1) > 5e3); // one in ten that takes far longer does not matter
+  CHECK(costs.of(kind, 1) < 2e4);
+}
+
+TEST(the_first_time_of_a_kind_is_not_believed_before_the_second) {
+  Costs costs;
+  const std::size_t cold = costs.add(), slow = costs.add();
+  costs.learn(cold, 1e8); // code that was not loaded yet
+  CHECK(costs.of(cold, 1) == Costs::untimed);
+  costs.learn(cold, 1e4);
+  CHECK(costs.of(cold, 3) == 3e4);
+  costs.learn(slow, 2e7);
+  costs.learn(slow, 3e7);
+  CHECK(costs.of(slow, 1) == 2e7);
 }
 
 TEST(units_of_work_grow_with_queries_bytes_and_hits) {

@@ -70,13 +70,16 @@ class ShardFilter:
 class Gathering:
     """The upper part of a model, which asks shards through `send`: stands where a model has its searcher."""
 
-    def __init__(self, parts: ModelParts, forests: Forests, send: Send, labels: tuple[int, ...]) -> None:
-        """labels: how many each shard has."""
+    def __init__(
+        self, parts: ModelParts, forests: Forests, send: Send, labels: tuple[int, ...], partial: bool = False
+    ) -> None:
+        """labels: how many each shard has. partial: shards that `send` says nothing of are declared elsewhere."""
         part = parts.shape.part
         if part is None or part.get("number") is not None or int(part["shards"]) != len(labels):
             raise FormatError("the file is no upper part of a model; expected one that `beamwood shard` wrote.")
         self.build, self.shards, self._send = str(part["build"]), len(labels), send
         self._parts, self._shape, self._forests, self._labels = parts, parts.shape, forests, labels
+        self._partial = partial
         self._engine = forests.searcher(Engine())
         self._nodes = [self._nodes_of(shard) for shard in range(self.shards)]
 
@@ -89,9 +92,9 @@ class Gathering:
                 found[tree, layer] = self._parts.sections.get(nodes_name(shard, tree, layer), np.zeros(0, np.uint32))
         return found
 
-    def with_send(self, wrap: Callable[[Send], Send]) -> Gathering:
-        """The same, asking in another way, made of the one that it has."""
-        return Gathering(self._parts, self._forests, wrap(self._send), self._labels)
+    def partly(self, wrap: Callable[[Send], Send]) -> Gathering:
+        """The same, asking in a way made of the one that it has, which may leave shards out."""
+        return Gathering(self._parts, self._forests, wrap(self._send), self._labels, partial=True)
 
     def topk(
         self,
@@ -144,6 +147,8 @@ class Gathering:
                 asks[shard] = Ask(self.build, rows, own, k, bits, threads)
         answers = self._send(asks)
         missing = {shard: error for shard, error in answers.items() if not isinstance(error, Told)}
+        if not self._partial:
+            missing |= {shard: KeyError(shard) for shard in asks.keys() - answers.keys()}
         for error in missing.values():
             if isinstance(error, OtherBuild):
                 raise error

@@ -122,7 +122,7 @@ class Partial:
         self._whole, self._missing = whole, set[int]()
         self._view = object.__new__(Sharded)
         self._view.__dict__.update(whole.__dict__)
-        self._view._searcher = whole._gathering.with_send(self._tolerant)
+        self._view._searcher = whole._gathering.partly(self._tolerant)
 
     def _tolerant(self, send: Send) -> Send:
         def ask(asks: Mapping[int, Ask]) -> Mapping[int, Told | BaseException]:

@@ -118,7 +118,7 @@ class AdmissionQueue:
             return answered
         self.check_room()
         number = self.number_of(kind)
-        cost = self.costs.of(number) * units
+        cost = self.costs.of(number, units)
         scope = {} if scope is None else scope
         deadline = scope.setdefault(_DEADLINE, self._loop.time() + self._seconds)
         job = scope[JOB] = Job(work, number, units, cost, self._loop.create_future())
@@ -144,7 +144,7 @@ class AdmissionQueue:
     def ask_here(self, work: Work, kind: Hashable, units: float = 1.0) -> Done | None:
         """The answer of a question that is known to be short; None if it is not."""
         number = self.number_of(kind)
-        if self.costs.of(number) * units >= _core.Costs.short:
+        if self.costs.of(number, units) >= _core.Costs.short:
             return None
         begun = time.perf_counter_ns()
         answer = work(_go_on)
