@@ -14,10 +14,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from beamwood.errors import DataError, FormatError, SettingsError, install
+from beamwood.batch.arrow import LabelColumn, lists, pyarrow
+from beamwood.errors import DataError, SettingsError
 from beamwood.storage.build import Sections
 from beamwood.storage.draft import draft_beside
-from beamwood.storage.strings import StringTable, not_utf8
+from beamwood.storage.strings import not_utf8
 
 _HEAD = 16
 _ROWS_PER_GROUP = 1 << 17  # of a Parquet file
@@ -39,7 +40,7 @@ class Spool:
         self._probable = probable  # makes probabilities of scores, where the model knows them
         self.note: Any = True
         if kind == "parquet":
-            _pyarrow()  # says so now when it is missing
+            pyarrow()  # says so now when it is missing
 
     def start(self) -> bytes:
         """A file starts with its first block."""
@@ -99,12 +100,12 @@ class Spool:
 
     def _parquet(self, gathered: BinaryIO, draft: BinaryIO) -> None:
         """Columns id, row, keys, names, scores and probabilities; a row's answers are lists."""
-        pa, pq = _pyarrow()
-        tables = [_arrow_strings(pa, self._sections, name, self._labels) for name in ("keys", "names")]
-        tables = tables if tables[1] is not None else tables[:1]
+        pa, pq = pyarrow()
+        keys, names = (made(self._sections, self._labels) for made in (LabelColumn.keys, LabelColumn.names))
+        called = [keys] if names is None else [keys, names]
         whole = bool(self.note)
         fields = [("id", pa.int64() if whole else pa.string())] * self._with_ids + [("row", pa.int64())]
-        fields += [(name, pa.list_(pa.large_string())) for name in ("keys", "names")[: len(tables)]]
+        fields += [(name, pa.list_(pa.large_string())) for name in ("keys", "names")[: len(called)]]
         numbers = ["scores"] + ["probabilities"] * (self._probable is not None)
         schema = pa.schema([*fields, *((name, pa.list_(pa.float32())) for name in numbers)])
         row = 0
@@ -114,7 +115,7 @@ class Spool:
                 columns = _id_column(pa, ids, whole) if self._with_ids else []
                 columns += [
                     pa.array(np.arange(row, row + len(labels))),
-                    *_lists(pa, tables, labels, *self._numbers(scores)),
+                    *lists(called, labels, *self._numbers(scores)),
                 ]
                 waiting.append(pa.record_batch(columns, schema=schema))
                 row += len(labels)
@@ -141,29 +142,6 @@ def _put(
             stream.write(np.ascontiguousarray(piece).tobytes())
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow as pa  # type: ignore[import-untyped, import-not-found, unused-ignore]
-        import pyarrow.parquet as pq  # type: ignore[import-untyped, import-not-found, unused-ignore]
-    except ImportError:
-        raise DataError(f"Parquet needs pyarrow, which is not installed. {install('parquet')}") from None
-    return pa, pq
-
-
-def _arrow_strings(pa: Any, sections: Sections, name: str, labels: int) -> Any:
-    """The keys or names of all labels where they lie in the model; labels without keys are called by their numbers."""
-    table = StringTable.from_arrays(sections, name, labels)
-    if table is None:
-        return pa.array(np.arange(labels)).cast(pa.large_string()) if name == "keys" else None
-    buffers = pa.py_buffer(np.ascontiguousarray(table.offsets)), pa.py_buffer(np.ascontiguousarray(table.blob))
-    made = pa.LargeStringArray.from_buffers(labels, *buffers)
-    try:
-        made.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise FormatError(f"The model is damaged: its {name} ({error!s:.80}). Get a fresh copy of its file.") from None
-    return made
-
-
 def _listed(ids: Sequence[Any]) -> bytes:
     """Ids as a JSON list."""
     try:
@@ -178,14 +156,3 @@ def _id_column(pa: Any, listed: bytes, whole: bool) -> list[Any]:
     if whole:
         return [pa.array(ids, pa.int64())]
     return [pa.array([i if i is None or isinstance(i, str) else json.dumps(i) for i in ids], pa.string())]
-
-
-def _lists(pa: Any, tables: list[Any], labels: Any, *numbers_of: Any) -> list[Any]:
-    """Columns of lists: what each table says of the labels, and their scores and other numbers."""
-    found = labels >= 0
-    starts = np.zeros(len(labels) + 1, np.int32)
-    np.cumsum(found.sum(axis=1), out=starts[1:])
-    offsets, numbers = pa.array(starts), pa.array(labels[found])
-    values = [table.take(numbers) for table in tables]
-    values += [pa.array(each[found], pa.float32()) for each in numbers_of]
-    return [pa.ListArray.from_arrays(offsets, each) for each in values]

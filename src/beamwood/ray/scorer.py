@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from beamwood.batch.arrow import LabelColumn, lists
 from beamwood.batch.lazy import Lazy
 from beamwood.batch.rows import Block
 from beamwood.batch.score import Asked
@@ -39,21 +40,15 @@ class Scorer:
     def __init__(self, version: str, handle: Lazy, how: dict[str, Any], columns: Columns) -> None:
         same_version(version)
         self._model, self._columns = handle.model, columns
+        self._keys = LabelColumn.keys(self._model.parts.sections, self._model.n_labels, short=True)
         self._asked = Asked(**{**how, "k": min(how["k"], self._model.n_labels)}, threads=1)
 
     def __call__(self, table: Any) -> Any:
         """The rows of a table with their answers."""
-        import pyarrow as pa
-
         kept = self._kept(table)
-        block = Block(self._rows(table), None, 1.0)
-        labels, scores = self._asked.answers(self._model, block)
-        found = labels >= 0
-        starts = np.concatenate([[0], np.cumsum(found.sum(axis=1))]).astype(np.int32)
-        some, at = np.unique(labels[found], return_inverse=True)
-        keys = pa.array([self._model.key(int(label)) for label in some], pa.string()).take(pa.array(at.ravel()))
-        for name, values in zip(ANSWERS, (keys, pa.array(scores[found], pa.float32())), strict=True):
-            kept = kept.append_column(name, pa.ListArray.from_arrays(pa.array(starts), values))
+        labels, scores = self._asked.answers(self._model, Block(self._rows(table), None, 1.0))
+        for name, column in zip(ANSWERS, lists([self._keys], labels, scores), strict=True):
+            kept = kept.append_column(name, column)
         return kept
 
     def _kept(self, table: Any) -> Any:
