@@ -4,7 +4,8 @@
 
 FOLDER holds X.trn.npz and Y.trn.npz. A peak is the largest sum of PSS (pages that processes share count once) over all
 processes of a node: Ray's own and those that learn, looked at four times per second; what the same processes had before
-is given beside it. The program that calls `train` is a row of its own: it runs beside the first node.
+is given beside it, and which processes had most of it. The program that calls `train` is a row of its own: it runs
+beside the first node.
 """
 
 from __future__ import annotations
@@ -32,6 +33,20 @@ def pss(pid: int) -> int:
     return 0
 
 
+def title(pid: int) -> str:
+    """What a process calls itself, in short."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").split()
+    except OSError:
+        return "gone"
+    named = (
+        words[0]
+        if words and words[0].startswith("ray::")
+        else next((word for word in words if word.endswith((".py", "beamwood"))), words[0] if words else "gone")
+    )
+    return named.rpartition("/")[2][:24]
+
+
 def parents() -> dict[int, int]:
     """The parent of every process."""
     found = {}
@@ -56,18 +71,32 @@ class Peaks:
 
     def __init__(self, groups: dict[str, set[int]]) -> None:
         self._groups, self._stop = groups, threading.Event()
-        self.before = {name: self._now(name) for name in groups}
-        self.most = dict(self.before)
+        self.parts = {name: self._now(name) for name in groups}  # at the peak: bytes of each process
+        self.before = {name: sum(parts.values()) for name, parts in self.parts.items()}
+        self.titles: dict[int, str] = {}
         self._thread = threading.Thread(target=self._look)
         self._thread.start()
 
-    def _now(self, name: str) -> int:
-        return sum(map(pss, below(self._groups[name])))
+    @property
+    def most(self) -> dict[str, int]:
+        """The peak of each group."""
+        return {name: sum(parts.values()) for name, parts in self.parts.items()}
+
+    def _now(self, name: str) -> dict[int, int]:
+        return {pid: pss(pid) for pid in below(self._groups[name])}
 
     def _look(self) -> None:
         while not self._stop.wait(_GLANCE):
             for name in self._groups:
-                self.most[name] = max(self.most[name], self._now(name))
+                now = self._now(name)
+                if sum(now.values()) > sum(self.parts[name].values()):
+                    self.parts[name] = now
+                    self.titles |= {pid: title(pid) for pid in now}
+
+    def largest(self, name: str, count: int = 5) -> str:
+        """The processes that had most of a peak."""
+        found = sorted(self.parts[name].items(), key=lambda one: -one[1])[:count]
+        return ", ".join(f"{self.titles.get(pid, '?')} {size / 2**20:,.0f}" for pid, size in found)
 
     def close(self) -> None:
         """No more looking."""
@@ -119,6 +148,7 @@ def main() -> None:
     for group, most in peaks.most.items():
         own = most - peaks.before[group]
         print(f"{group:8} {most / 2**20:8,.0f} MiB, {most / here:.2f} x; without Ray's own at rest {own / here:.2f} x")
+        print(f"         {peaks.largest(group)}")
 
 
 if __name__ == "__main__":

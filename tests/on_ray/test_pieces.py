@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import beamwood as bw
+from beamwood.ray.learned import LearnedPiece, mapped, written
 from beamwood.ray.pieces import cut, joined, piece, rows_of
 from beamwood.training.weights import LayerProblem, Learned, Watch, learn_here
 
@@ -39,13 +42,17 @@ class InPieces:
     def __init__(self, pieces: int, most_entries: int = 1 << 30) -> None:
         self.pieces, self.most_entries, self.cuts = pieces, most_entries, 0
 
+    def sent(self, learned: LearnedPiece) -> LearnedPiece:
+        return learned
+
     def __call__(self, layer: LayerProblem, threads: int, watch: Watch | None) -> Learned:
         where = cut(layer, self.pieces, self.most_entries)
         self.cuts += len(where) - 1
         learned = []
         for number in reversed(range(len(where))):
             part = pickle.loads(pickle.dumps(piece(layer, where, number)))
-            learned.append(learn_here(part.with_rows(rows_of(layer.X, part.rows)), threads, None))
+            whole = learn_here(part.with_rows(rows_of(layer.X, part.rows)), threads, None)
+            learned.append(self.sent(LearnedPiece.of(whole)))
         return joined(layer, where, learned[::-1])
 
 
@@ -58,6 +65,49 @@ def test_pieces_have_the_bits_of_the_whole(settings: dict[str, Any], pieces: int
     whole = bw.train(X, Y, progress=False, **settings)
     assert bw.train(X, Y, progress=False, learner=learner, **settings).version == whole.version
     assert learner.cuts
+
+
+class InFiles(InPieces):
+    """The same, with weights and finished trees in files of a folder; or without one, where it cannot be written to."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(7)
+        self.folder, self.trees = folder, 0
+
+    def sent(self, learned: LearnedPiece) -> LearnedPiece:
+        kept: LearnedPiece = pickle.loads(pickle.dumps(learned.in_folder(str(self.folder)))).arrived()
+        assert isinstance(kept.weights, str) == self.folder.is_dir()
+        return kept
+
+    def put_aside(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        self.trees += 1
+        return mapped(written(self.folder, arrays), verify=False) if self.folder.is_dir() else arrays
+
+
+@pytest.mark.filterwarnings("ignore::beamwood.BeamwoodWarning")
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("settings", LAW, ids=str)
+def test_weights_and_trees_in_files_are_the_same_bits_and_leave_nothing(
+    settings: dict[str, Any], there: bool, tmp_path: Path
+) -> None:
+    X, Y = problem()
+    learner = InFiles(tmp_path / ("" if there else "nowhere"))
+    given = {"lexical": True, "progress": False, **settings}
+    made = bw.train(X, Y, learner=learner, **given)
+    made.save(tmp_path / "made.bw")
+    bw.train(X, Y, **given).save(tmp_path / "whole.bw")
+    assert (tmp_path / "made.bw").read_bytes() == (tmp_path / "whole.bw").read_bytes()
+    assert learner.trees
+    assert [each.tobytes() for each in made.topk(X)] == [
+        each.tobytes() for each in bw.load(tmp_path / "whole.bw").topk(X)
+    ]
+    assert sorted(os.listdir(tmp_path)) == ["made.bw", "whole.bw"]
+
+
+def test_a_file_of_weights_that_is_not_seen_here_is_said_in_one_line(tmp_path: Path) -> None:
+    gone = LearnedPiece(np.ones(1, np.int64), np.ones(1, np.float32), str(tmp_path / "piece-0.stage"))
+    with pytest.raises(bw.FormatError, match=r"piece-0\.stage is not there on .*; expected the same folder on every"):
+        gone.take()
 
 
 @pytest.mark.filterwarnings("ignore::beamwood.BeamwoodWarning")

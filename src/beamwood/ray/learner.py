@@ -8,6 +8,7 @@ layers while the cluster is no more than the machine where this is called.
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import uuid
 from collections.abc import Iterator
@@ -22,10 +23,12 @@ import scipy.sparse as sp
 from beamwood._version import __version__
 from beamwood.errors import FormatError, SettingsError
 from beamwood.ray.cluster import plainly, same_version
+from beamwood.ray.learned import LearnedPiece, mapped, written
 from beamwood.ray.pieces import Cut, Piece, cut, joined, piece, rows_of
 from beamwood.ray.under_way import UnderWay
 from beamwood.storage import store
-from beamwood.storage.draft import checked_path, draft_beside
+from beamwood.storage.build import Sections
+from beamwood.storage.draft import checked_path
 from beamwood.training.weights import LayerProblem, Learned, Watch, learn_here
 
 PIECES_PER_CPU = 3  # so that the last pieces of a layer keep no machine waiting for long
@@ -40,14 +43,15 @@ class Learner:
     """Learns layers on a cluster.
 
     ray:    Ray, connected.
-    shared: a folder that every machine sees: rows are written there once, and a task reads those that it needs from
-            it. None: rows travel with the pieces.
+    shared: a folder that every machine sees: rows are written there once, a task reads those that it needs from it and
+            leaves its weights there; trees that are done lie there too. None: rows and weights travel with the pieces.
     """
 
     ray: Any
     shared: str | os.PathLike[str] | None = None
     pieces_sent: int = field(default=0, init=False)
     _rows: tuple[Any, Path] | None = field(default=None, init=False)  # the X that lies in the shared folder
+    _folder: Path | None = field(default=None, init=False)  # our own, in the shared one
 
     def __call__(self, layer: LayerProblem, threads: int, watch: Watch | None) -> Learned:
         """The weights and biases of a layer."""
@@ -66,15 +70,21 @@ class Learner:
         able = {node["NodeID"] for node in self.ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1}
         return able <= {here}
 
-    def close(self) -> None:
-        """Removes what was written for the machines of the cluster."""
-        if self._rows is not None:
-            self._rows[1].unlink(missing_ok=True)
-            self._rows = None
+    def put_aside(self, arrays: Sections) -> Sections:
+        """Arrays that are not needed for a while: mapped from the shared folder, if there is one."""
+        if self.shared is None or not arrays:
+            return arrays
+        return mapped(written(self._own_folder(), arrays), verify=False)  # to look at it all would bring it back
 
-    def _learned(self, layer: LayerProblem, where: Cut, cpus: int, watch: Watch | None) -> list[Learned]:
+    def close(self) -> None:
+        """Removes what was written for the machines of the cluster, or by them."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._rows = self._folder = None
+
+    def _learned(self, layer: LayerProblem, where: Cut, cpus: int, watch: Watch | None) -> list[LearnedPiece]:
         """What all pieces learned. Few are under way at a time, the costly ones first: the store stays small."""
-        found: dict[int, Learned] = {}
+        found: dict[int, LearnedPiece] = {}
         under_way = UnderWay(self.ray)
         waiting = iter(np.argsort(-where.work, kind="stable").tolist())
         done, total = 0.0, max(float(where.work.sum()), 1.0)
@@ -86,7 +96,7 @@ class Learner:
                 for result in ready:
                     there = under_way.arrived(result)
                     if there is not None:
-                        found[there] = _matrix(self.ray.get(result), layer.X.shape[1])
+                        found[there] = self.ray.get(result).arrived()
                         done += float(where.work[there])
                 if watch is not None:
                     watch(done / total)
@@ -102,26 +112,31 @@ class Learner:
         learn = self.ray.remote(_learn_piece).options(
             num_cpus=1, memory=part.bytes_needed, max_retries=_RETRIES, name="beamwood: a piece of a layer"
         )
-        rows = rows_of(layer.X, part.rows) if self.shared is None else str(self._written(layer.X))
-        return learn.remote(__version__, part, rows)
+        if self.shared is None:
+            return learn.remote(__version__, part, rows_of(layer.X, part.rows), None)
+        return learn.remote(__version__, part, str(self._written(layer.X)), str(self._own_folder()))
+
+    def _own_folder(self) -> Path:
+        """A folder of this training in the shared one."""
+        if self._folder is None:
+            folder = checked_path(self.shared)  # type: ignore[arg-type]
+            if not folder.is_dir():
+                raise SettingsError(f"shared is {folder}; expected a folder that every machine of the cluster sees.")
+            self._folder = folder.absolute() / f"beamwood-{uuid.uuid4().hex}"
+            self._folder.mkdir()
+        return self._folder
 
     def _written(self, X: Any) -> Path:
         """The file in the shared folder that holds X."""
         if self._rows is None or self._rows[0] is not X:
-            self.close()
-            folder = checked_path(self.shared)  # type: ignore[arg-type]
-            if not folder.is_dir():
-                raise SettingsError(f"shared is {folder}; expected a folder that every machine of the cluster sees.")
-            path = folder.absolute() / f"rows-{uuid.uuid4().hex}.stage"
+            if self._rows is not None:
+                self._rows[1].unlink(missing_ok=True)
             arrays = {
                 "start": X.indptr.astype(np.int64, copy=False),
                 "index": X.indices.astype(np.int32, copy=False).view(np.uint32),
                 "value": X.data,
             }
-            with draft_beside(path) as draft:
-                for some in store.pieces(arrays, *store.header_of(arrays, {"shape": list(X.shape)})):
-                    draft.write(some)
-            self._rows = (X, path)
+            self._rows = (X, written(self._own_folder(), arrays, {"shape": list(X.shape)}))
         return self._rows[1]
 
     def _check_room(self, needed: int) -> None:
@@ -138,12 +153,12 @@ def _some(items: Iterator[int], most: int) -> list[int]:
     return list(islice(items, max(0, most)))
 
 
-def _learn_piece(version: str, part: Piece, rows: Any) -> tuple[Any, ...]:
-    """On a machine of the cluster: what the nodes of a piece learned, as arrays, which travel without a copy."""
+def _learn_piece(version: str, part: Piece, rows: Any, folder: str | None) -> LearnedPiece:
+    """On a machine of the cluster: what the nodes of a piece learned; arrays travel without a copy."""
     same_version(version)
     problem = part.with_rows(_read(rows, part.rows) if isinstance(rows, str) else rows)
-    weights, bias = learn_here(problem, 1, None)
-    return weights.indptr, weights.indices, weights.data, bias
+    learned = LearnedPiece.of(learn_here(problem, 1, None))
+    return learned if folder is None else learned.in_folder(folder)
 
 
 def _read(path: str, rows: Any) -> Any:
@@ -156,8 +171,3 @@ def _read(path: str, rows: Any) -> Any:
     arrays, meta = store.read_file(path, memory="map", verify=False)
     start, index, value = arrays["start"], arrays["index"].view(np.int32), arrays["value"]
     return rows_of(sp.csr_matrix((value, index, start), shape=tuple(meta["shape"]), copy=False), rows)
-
-
-def _matrix(learned: tuple[Any, ...], features: int) -> Learned:
-    start, index, value, bias = learned
-    return sp.csc_matrix((value, index, start), shape=(features, len(bias))), bias

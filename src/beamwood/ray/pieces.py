@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from beamwood.ray.learned import LearnedPiece
 from beamwood.training.weights import Columns, Ints, LayerProblem, Learned
 
 _LANES = 8  # siblings that are learned side by side
@@ -141,17 +142,17 @@ def _renumbered(columns: Columns, rows: npt.NDArray[np.int32]) -> Columns:
     return Columns(columns.start, place, columns.value, len(rows))
 
 
-def joined(layer: LayerProblem, where: Cut, learned: Sequence[Learned]) -> Learned:
-    """The weights and biases of the layer from those of all its pieces."""
+def joined(layer: LayerProblem, where: Cut, learned: Sequence[LearnedPiece]) -> Learned:
+    """The weights and biases of the layer from those of all its pieces, which are let go of one after the other."""
     nodes = len(layer.parent)
     counts, bias = np.zeros(nodes, np.int64), np.empty(nodes, np.float32)
-    for number, (weights, biases) in enumerate(learned):
+    for number, one in enumerate(learned):
         mine = where.nodes(number)
-        counts[mine], bias[mine] = np.diff(weights.indptr), biases
+        counts[mine], bias[mine] = one.counts, one.bias
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     index, value = np.empty(start[-1], np.int32), np.empty(start[-1], np.float32)
-    for number, (weights, _) in enumerate(learned):
-        mine = where.nodes(number)
-        to = np.repeat(start[mine] - weights.indptr[:-1], np.diff(weights.indptr)) + np.arange(weights.nnz)
-        index[to], value[to] = weights.indices, weights.data
+    for number, one in enumerate(learned):
+        first = np.cumsum(one.counts) - one.counts
+        to = np.repeat(start[where.nodes(number)] - first, one.counts) + np.arange(one.counts.sum())
+        index[to], value[to] = one.take()
     return sp.csc_matrix((value, index, start), shape=(layer.X.shape[1], nodes)), bias

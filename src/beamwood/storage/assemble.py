@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -57,6 +57,11 @@ class Assembly:
         """The arrays and the size of the tree that was added last."""
         own = f"tree{len(self.sizes) - 1}/"
         return {name: array for name, array in self.sections.items() if name.startswith(own)}, self.sizes[-1]
+
+    def put_aside(self, place: Callable[[Sections], Sections] | None) -> None:
+        """Lets the arrays of the last tree lie elsewhere than in memory, if there is a place for them."""
+        if place is not None:
+            self.sections |= place({name: array for name, array in self.last()[0].items() if array.size})
 
     def restore(self, arrays: Sections, size: TreeSize, features: int, labels: int) -> None:
         """The next tree, from what `last` gave when it was added to a model like this one."""

@@ -98,6 +98,8 @@ def grown_trees(
         with watch.stage(_of("model", tree, settings.trees), 0):
             assembly.add(layers)
             keep_tree(checkpoint, assembly, emptied.found[before:])
+            layers.clear()
+            assembly.put_aside(getattr(how.learn, "put_aside", None))
     emptied.say()
     return assembly
 
