@@ -170,6 +170,19 @@ def test_documents_without_any_length_have_weights_of_nothing() -> None:
     assert bm25_weights(sp.csr_array((3, 4), dtype=np.float32)).nnz == 0
 
 
+@pytest.mark.parametrize("at_once", [1, 40, 1000])
+def test_weights_of_some_documents_after_the_other_have_the_bits_of_all_at_once(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    counts = sp.csr_array(sp.random_array((300, 80), density=0.1, rng=rng, dtype=np.float32))
+    whole, given = bm25_weights(counts), {"idf": rng.random(80), "mean": 3.5}
+    other = bm25_weights(counts, 0.5, 0.3, **given)
+    monkeypatch.setattr("beamwood.lexical.bm25._AT_ONCE", at_once)
+    assert bm25_weights(counts).data.tobytes() == whole.data.tobytes()
+    assert bm25_weights(counts, 0.5, 0.3, **given).data.tobytes() == other.data.tobytes()
+
+
 def test_letters_and_pairs_of_words_can_be_indexed() -> None:
     blocks = (bw.TextBlock(ngram_range=(1, 2)), bw.TextBlock(analyzer="char_wb", ngram_range=(3, 3)))
     model = bw.index_text(DOCUMENTS, keys=KEYS, text=bw.TextFeatures(blocks=blocks))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import threading
 import types
 from typing import Any
 
@@ -53,6 +54,28 @@ def test_nobody_at_the_address_is_said_at_once() -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(bw.SettingsError, match=f"no Ray cluster answers at {address} .*ray start --head"):
             cluster._check_reachable(address)
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.0 400 Bad Request\r\n\r\n", b"220 mail.example ESMTP\r\n"])
+def test_another_program_at_the_address_is_told_from_a_head(said: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(said)
+                connection.recv(24)
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(bw.SettingsError, match=f"what answers at {address} is no head of a Ray cluster; expected"):
+            cluster._check_reachable(address)
+        answering.join()
+
+
+def test_a_head_is_taken_for_one(nodes: Any) -> None:
+    cluster._check_reachable(nodes.address)
 
 
 @pytest.mark.parametrize("address", [3, ""])

@@ -5,12 +5,13 @@ No string becomes one of Python's on the way: Arrow copies the bytes of those th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from beamwood.errors import DataError, FormatError, install
-from beamwood.storage.build import Sections
 from beamwood.storage.strings import StringTable
 
 
@@ -35,12 +36,12 @@ class LabelColumn:
         self._short = short
 
     @classmethod
-    def keys(cls, sections: Sections, labels: int, short: bool = False) -> LabelColumn:
+    def keys(cls, sections: Mapping[str, npt.NDArray[Any]], labels: int, short: bool = False) -> LabelColumn:
         """The unique keys; the numbers of labels that have none."""
         return cls(_strings(sections, "keys", labels), short)
 
     @classmethod
-    def names(cls, sections: Sections, labels: int) -> LabelColumn | None:
+    def names(cls, sections: Mapping[str, npt.NDArray[Any]], labels: int) -> LabelColumn | None:
         """What people read, where that is not the key."""
         found = _strings(sections, "names", labels)
         return None if found is None else cls(found)
@@ -52,7 +53,7 @@ class LabelColumn:
         return found.cast(pa.string() if self._short else pa.large_string())
 
 
-def _strings(sections: Sections, name: str, labels: int) -> Any:
+def _strings(sections: Mapping[str, npt.NDArray[Any]], name: str, labels: int) -> Any:
     """A table of strings as an Arrow array of the model's own bytes, checked; None where there is none."""
     table = StringTable.from_arrays(sections, name, labels)
     if table is None:

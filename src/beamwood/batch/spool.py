@@ -101,8 +101,9 @@ class Spool:
     def _parquet(self, gathered: BinaryIO, draft: BinaryIO) -> None:
         """Columns id, row, keys, names, scores and probabilities; a row's answers are lists."""
         pa, pq = pyarrow()
-        keys, names = (made(self._sections, self._labels) for made in (LabelColumn.keys, LabelColumn.names))
-        called = [keys] if names is None else [keys, names]
+        called = [LabelColumn.keys(self._sections, self._labels)]
+        if (names := LabelColumn.names(self._sections, self._labels)) is not None:
+            called.append(names)
         whole = bool(self.note)
         fields = [("id", pa.int64() if whole else pa.string())] * self._with_ids + [("row", pa.int64())]
         fields += [(name, pa.list_(pa.large_string())) for name in ("keys", "names")[: len(called)]]

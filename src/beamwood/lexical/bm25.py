@@ -6,6 +6,7 @@ as Lucene has it; worked out in double and rounded to float32 once.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from beamwood.errors import SettingsError
+
+_AT_ONCE = 1 << 20  # values, about, that are worked on in double at a time
 
 
 def bm25_weights(
@@ -23,13 +26,28 @@ def bm25_weights(
     idf, mean: the idf of each term and the mean length, where these documents are only some of all.
     """
     documents, terms = counts.shape
-    tf = counts.data.astype(np.float64)
-    row = np.repeat(np.arange(documents), np.diff(counts.indptr))
-    length = np.bincount(row, weights=tf, minlength=documents)
-    mean = mean or (float(length.mean()) if documents and tf.size else 1.0)
+    length, given = np.zeros(documents), (idf_of(counts) if idf is None else idf)
+    for first, end, row, tf in _some(counts):
+        length[first:end] = np.bincount(row, weights=tf, minlength=end - first)
+    mean = mean or (float(length.mean()) if counts.nnz else 1.0)
     norm = k1 * (1.0 - b + b * length / mean)
-    weights = (idf_of(counts) if idf is None else idf)[counts.indices] * tf / (tf + norm[row])
-    return sp.csr_array((weights.astype(np.float32), counts.indices, counts.indptr), shape=(documents, terms))
+    weights = np.empty(counts.nnz, np.float32)
+    for first, end, row, tf in _some(counts):
+        own = slice(counts.indptr[first], counts.indptr[end])
+        weights[own] = given[counts.indices[own]] * tf / (tf + norm[first:end][row])
+    return sp.csr_array((weights, counts.indices, counts.indptr), shape=(documents, terms))
+
+
+def _some(counts: Any) -> Iterator[tuple[int, int, npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+    """Some documents after the other, so that numbers as wide as these are few: first, end, row and value of each."""
+    first, documents = 0, counts.shape[0]
+    while first < documents:
+        most = int(counts.indptr[first]) + _AT_ONCE
+        end = max(first + 1, int(np.searchsorted(counts.indptr, most, side="right")) - 1)
+        own = np.diff(counts.indptr[first : end + 1])
+        values = counts.data[counts.indptr[first] : counts.indptr[end]].astype(np.float64)
+        yield first, end, np.repeat(np.arange(end - first), own), values
+        first = end
 
 
 def idf_of(counts: Any) -> npt.NDArray[np.float64]:

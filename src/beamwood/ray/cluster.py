@@ -18,6 +18,8 @@ from beamwood.errors import BeamwoodError, DataError, FormatError, SettingsError
 
 TRIED = ((2, 60), (3, 0))  # Ray from this version on, and below that one
 _PATIENCE = 5.0  # seconds for the head of a cluster to take a connection
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # of HTTP/2, and no settings
+_FRAME, _SETTINGS = 9, 4  # bytes of the head of a frame; what its fourth byte is in the first one of a server
 _HOW = "Install it: in a clone, pip install '.[ray]'."
 _OURS = {kind.__name__: kind for kind in (DataError, FormatError, SettingsError, BeamwoodError)}
 _RAISED = re.compile(rf"^beamwood\.errors\.({'|'.join(_OURS)}): (.+)$", re.MULTILINE)  # in a traceback
@@ -83,12 +85,32 @@ def _check_reachable(address: str | None) -> None:
     if not host or not port.isdecimal():
         raise SettingsError(f"address is {address!r:.80}; expected HOST:PORT, for example 10.0.0.1:6379.")
     try:
-        socket.create_connection((host, int(port)), _PATIENCE).close()
+        with socket.create_connection((host, int(port)), _PATIENCE) as connection:
+            answers = _is_a_head(connection)
     except (OSError, OverflowError) as error:
         raise SettingsError(
             f"no Ray cluster answers at {address} ({error}). "
             "Check the address, that `ray start --head` runs there, and that no firewall lies between."
         ) from None
+    if not answers:
+        raise SettingsError(
+            f"what answers at {address} is no head of a Ray cluster; expected one. Check the port: `ray start --head` "
+            "says which it is, 6379 unless it was told another."
+        )
+
+
+def _is_a_head(connection: socket.socket) -> bool:
+    """Whether the other end speaks HTTP/2, as heads do: it greets with its settings. With TLS nobody can tell."""
+    if os.environ.get("RAY_USE_TLS", "0").lower() not in ("0", "false", ""):
+        return True
+    try:
+        connection.sendall(_PREFACE)
+        frame = b""
+        while len(frame) < _FRAME and (some := connection.recv(_FRAME - len(frame))):
+            frame += some
+    except OSError:  # it says nothing, or hangs up
+        return False
+    return len(frame) == _FRAME and frame[3] == _SETTINGS
 
 
 @contextlib.contextmanager

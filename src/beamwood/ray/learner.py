@@ -7,6 +7,7 @@ layers while the cluster is no more than the machine where this is called.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import socket
@@ -62,7 +63,9 @@ class Learner:
         if len(where) < 2 or cpus < 1 or where.work.sum() < LEAST_WORK:
             return learn_here(layer, threads, watch)
         with plainly(self.ray):
-            return joined(layer, where, self._learned(layer, where, cpus, watch))
+            made = joined(layer, where, self._learned(layer, where, cpus, watch))
+        give_back()
+        return made
 
     def _alone(self) -> bool:
         """Whether there is no machine with a CPU but this one."""
@@ -74,7 +77,9 @@ class Learner:
         """Arrays that are not needed for a while: mapped from the shared folder, if there is one."""
         if self.shared is None or not arrays:
             return arrays
-        return mapped(written(self._own_folder(), arrays), verify=False)  # to look at it all would bring it back
+        there = written(self._own_folder(), arrays)
+        give_back()
+        return mapped(there, verify=False)  # to look at all of it would bring it back
 
     def close(self) -> None:
         """Removes what was written for the machines of the cluster, or by them."""
@@ -147,6 +152,13 @@ class Learner:
                 f"a piece of a layer needs about {needed / 2**30:.2f} GiB on one machine; the largest of the cluster "
                 f"has {most / 2**30:.2f} GiB; expected as much. Add a larger machine, raise prune, or set top_weights."
             )
+
+
+def give_back() -> None:
+    """Hands memory that was freed back to the system at once, where the C library can do that: others are there too."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _some(items: Iterator[int], most: int) -> list[int]:
