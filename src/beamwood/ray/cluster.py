@@ -23,6 +23,7 @@ _FRAME, _SETTINGS = 9, 4  # bytes of the head of a frame; what its fourth byte i
 _HOW = "Install it: in a clone, pip install '.[ray]'."
 _OURS = {kind.__name__: kind for kind in (DataError, FormatError, SettingsError, BeamwoodError)}
 _RAISED = re.compile(rf"^beamwood\.errors\.({'|'.join(_OURS)}): (.+)$", re.MULTILINE)  # in a traceback
+_TOKEN = re.compile("AuthenticationError|InvalidAuthToken")  # in what Ray says
 _MISSING = re.compile(r"^ModuleNotFoundError: No module named '(\w+)", re.MULTILINE)
 
 
@@ -65,7 +66,13 @@ def connected(address: str | None = None, environment: Mapping[str, str] | None 
     given = {"runtime_env": {"env_vars": dict(environment)}} if environment else {}
     try:
         ray.init(address=address, log_to_driver=False, logging_level="warning", configure_logging=False, **given)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        if _TOKEN.search(str(error)):
+            raise SettingsError(
+                f"the Ray cluster at {address or 'this machine'} asks for a token that this program has not; expected "
+                "the one of its head. Copy ~/.ray/auth_token of the head to every machine and set RAY_AUTH_MODE=token "
+                "there, or start the cluster with RAY_AUTH_MODE=disabled."
+            ) from None
         said = str(error).strip().partition("\n")[0]
         raise SettingsError(
             f"the Ray cluster at {address or 'this machine'} cannot be used ({said:.200}). "

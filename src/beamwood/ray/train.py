@@ -33,8 +33,8 @@ def train(
     X, Y:      as in `bw.train`, or the paths of .npz files.
     preset:    as in `bw.train`.
     address:   "HOST:PORT" of a cluster; None: the one that Ray is connected to, or RAY_ADDRESS, or this machine only.
-    shared:    a folder that every machine sees: the rows are written there once, and tasks read those that they need
-               from it. None: rows travel with the tasks.
+    shared:    a folder that every machine sees: the rows are written there once, tasks read those that they need from
+               it and leave their weights there. None: rows and weights travel with the tasks.
     arguments: all others of `bw.train`; `threads` is how many to use here.
     """
     X, Y = (read_matrix(each) if isinstance(each, (str, os.PathLike)) else each for each in (X, Y))

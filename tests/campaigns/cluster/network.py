@@ -138,7 +138,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     alone()
-    os.environ.update(QUIET)
+    os.environ.update(
+        {**QUIET, "RAY_AUTH_MODE": "disabled"}
+    )  # a head takes a token that it finds, other machines do not
     with tempfile.TemporaryDirectory() as name, wired(len(CPUS), args.seed) as net:
         come_up(net)
         wait_for_machines(net)
