@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import beamwood as bw
+from beamwood.ray import learner as learners
 from beamwood.ray.learned import LearnedPiece, mapped, written
 from beamwood.ray.pieces import cut, joined, piece, rows_of
 from beamwood.training.weights import LayerProblem, Learned, Watch, learn_here
@@ -136,6 +138,23 @@ def test_a_given_tree_whose_nodes_lie_in_no_order_is_cut_too() -> None:
     whole, apart = learn_here(mixed, 1, None), InPieces(5)(mixed, 1, None)
     assert (whole[0] != apart[0]).nnz == 0
     assert whole[1].tobytes() == apart[1].tobytes()
+
+
+def test_a_shared_folder_without_room_is_said_and_finished_trees_stay_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> Path:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(learners, "written", full)
+    learner, tree = learners.Learner(None, tmp_path), {"tree0/layer0/threads": np.arange(4, dtype=np.uint32)}
+    assert learner.put_aside(tree) is tree
+    with pytest.raises(
+        bw.DataError, match=r"cannot be written \(No space left on device\); expected room for the rows"
+    ):
+        learner._written(problem()[0])
+    learner.close()
+    assert not os.listdir(tmp_path)
 
 
 def test_a_piece_has_only_the_rows_that_it_needs_and_says_what_it_takes() -> None:

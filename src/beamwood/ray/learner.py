@@ -7,6 +7,7 @@ layers while the cluster is no more than the machine where this is called.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -22,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from beamwood._version import __version__
-from beamwood.errors import FormatError, SettingsError
+from beamwood.errors import DataError, FormatError, SettingsError
 from beamwood.ray.cluster import plainly, same_version
 from beamwood.ray.learned import LearnedPiece, mapped, written
 from beamwood.ray.pieces import Cut, Piece, cut, joined, piece, rows_of
@@ -77,7 +78,10 @@ class Learner:
         """Arrays that are not needed for a while: mapped from the shared folder, if there is one."""
         if self.shared is None or not arrays:
             return arrays
-        there = written(self._own_folder(), arrays)
+        try:
+            there = written(self._own_folder(), arrays)
+        except OSError:  # no room: they stay where they are
+            return arrays
         give_back()
         return mapped(there, verify=False)  # to look at all of it would bring it back
 
@@ -128,7 +132,8 @@ class Learner:
             if not folder.is_dir():
                 raise SettingsError(f"shared is {folder}; expected a folder that every machine of the cluster sees.")
             self._folder = folder.absolute() / f"beamwood-{uuid.uuid4().hex}"
-            self._folder.mkdir()
+            with _writing(folder):
+                self._folder.mkdir()
         return self._folder
 
     def _written(self, X: Any) -> Path:
@@ -141,7 +146,8 @@ class Learner:
                 "index": X.indices.astype(np.int32, copy=False).view(np.uint32),
                 "value": X.data,
             }
-            self._rows = (X, written(self._own_folder(), arrays, {"shape": list(X.shape)}))
+            with _writing(self._own_folder()):
+                self._rows = (X, written(self._own_folder(), arrays, {"shape": list(X.shape)}))
         return self._rows[1]
 
     def _check_room(self, needed: int) -> None:
@@ -152,6 +158,18 @@ class Learner:
                 f"a piece of a layer needs about {needed / 2**30:.2f} GiB on one machine; the largest of the cluster "
                 f"has {most / 2**30:.2f} GiB; expected as much. Add a larger machine, raise prune, or set top_weights."
             )
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """What the system says when the shared folder cannot be written, with what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"{folder} cannot be written ({error.strerror}); expected room for the rows in the folder given as "
+            "shared. Make room, or leave shared out: rows then travel with the tasks."
+        ) from None
 
 
 def give_back() -> None:
