@@ -74,6 +74,19 @@ def test_another_program_at_the_address_is_told_from_a_head(said: bytes) -> None
         answering.join()
 
 
+def test_a_cluster_that_asks_for_a_token_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(**_: Any) -> None:
+        raise ConnectionError("Failed to connect to Ray cluster") from RuntimeError("…\nAuthenticationError: RPC error")
+
+    errors = types.SimpleNamespace(RayError=Exception)
+    found = types.SimpleNamespace(__version__="2.60.0", exceptions=errors, is_initialized=lambda: False, init=init)
+    pretend(monkeypatch, found)
+    with pytest.raises(
+        bw.SettingsError, match=r"^the Ray cluster at auto asks for a token .*RAY_AUTH_MODE=disabled\.$"
+    ):
+        cluster_of.train(X, X, "fast", progress=False, address="auto")
+
+
 def test_a_head_is_taken_for_one(nodes: Any) -> None:
     cluster._check_reachable(nodes.address)
 

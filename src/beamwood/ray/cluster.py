@@ -67,7 +67,7 @@ def connected(address: str | None = None, environment: Mapping[str, str] | None 
     try:
         ray.init(address=address, log_to_driver=False, logging_level="warning", configure_logging=False, **given)
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        if _TOKEN.search(str(error)):
+        if _TOKEN.search(f"{error} {error.__cause__}"):
             raise SettingsError(
                 f"the Ray cluster at {address or 'this machine'} asks for a token that this program has not; expected "
                 "the one of its head. Copy ~/.ray/auth_token of the head to every machine and set RAY_AUTH_MODE=token "

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
 import time
 from typing import Any
 
@@ -11,8 +14,18 @@ from beamwood.cli.support.options import threshold_of
 from beamwood.cli.support.output import STANDARD, show, show_json
 from beamwood.errors import SettingsError
 from beamwood.model import load
+from beamwood.ray.cluster import imported
 
 _NOT_THERE = ("x", "resume", "format", "skip_bad", "force")  # options that a cluster does not know
+
+
+def quiet_ray(bars: bool) -> None:
+    """Ray's own log is not for people at a terminal: what went wrong is told in one line of ours."""
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # an error, it says, of each worker that is started
+    data = imported("ray.data")
+    for name in ("ray", "ray.data"):  # both are told other levels when they are imported
+        logging.getLogger(name).setLevel(logging.ERROR)
+    data.DataContext.get_current().enable_progress_bars = bars
 
 
 def on_cluster(options: dict[str, Any]) -> None:
@@ -27,6 +40,7 @@ def on_cluster(options: dict[str, Any]) -> None:
         raise SettingsError("--ray is given with a stream; expected a file of rows and a folder: -o answers.")
     model = load(options["model_file"])
     handle = Lazy(options["model_file"], version=model.version, encoder=options["encoder"])
+    quiet_ray(bars=sys.stderr.isatty() and not options["quiet"])  # into a file Ray would write lines instead
     begun = time.perf_counter()
     done = predict(
         data,
