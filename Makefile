@@ -48,8 +48,8 @@ help:
 	@echo "make test-pages code of the pages, also what takes long: what they show is what is printed"
 	@echo "make test-serve overload, swaps, SIGTERM, killed workers, hostile requests: CAMPAIGNS='swap kill' chooses"
 	@echo "make test-resume  KILLS=$(KILLS) trainings killed at random moments: each goes on to the same file"
-	@echo "make test-image the server image from Debian's packages, by buildah, run by podman without rights"
-	@echo "make test-ecosystem  other programs that work with ours, each for real: MCP, a hub, data sets, MLflow, Annif"
+	@echo "make test-image the server image from Debian's packages, run without rights; the Kubernetes and compose files, played"
+	@echo "make test-ecosystem  other programs that work with ours, each for real: MCP, a hub, data sets, MLflow, Annif, Prometheus"
 	@echo "make test-ray   install Ray, Dask and Spark in build/ray; train and score on nodes that come and die"
 	@echo "make test-ray-sets   whole data sets trained on 1, 2, 3 Ray nodes, one killed: equal files; SETS='FOLDER …' for more"
 	@echo "make test-ray-kills  TRAIN_KILLS=$(TRAIN_KILLS) in trainings; SERVE_KILLS=$(SERVE_KILLS) under load: answers whole, declared or an error"
@@ -137,12 +137,14 @@ test-resume: $(VENV)/.package
 	$(call say,$(KILLS) trainings that are killed and go on)
 	@$(BIN)/python tests/campaigns/resume.py --kills $(KILLS)
 
-# Debian: apt-get install mmdebstrap buildah podman runc. No registry is asked; needs root and some minutes of compiling.
+# Debian: apt-get install mmdebstrap buildah podman podman-compose runc catatonit netavark aardvark-dns prometheus. No
+# registry is asked; needs root and some minutes of compiling.
 test-image: $(VENV)/.package $(VENV)/.developer
 	$(call say,the server image$(comma) built and run without a registry)
 	@$(BIN)/python tests/campaigns/image.py
 
-# Other programs bring requirements that must not touch ours: environments of their own, which share one build.
+# Other programs bring requirements that must not touch ours: environments of their own, which share one build. Prometheus is
+# Debian's package; npm brings the types of Grafana's dashboards. Where one of them is not there, its tests say so.
 test-ecosystem: $(VENV)/.package
 	$(call say,other programs that work with ours)
 	@rm -rf build/ecosystem-wheel
@@ -154,6 +156,7 @@ test-ecosystem: $(VENV)/.package
 	@$(PYTHON) -m venv --clear build/annif
 	@build/annif/bin/python -m pip install -qq "annif==1.4.*" typer rich
 	@build/annif/bin/python -m pip install -qq --no-deps build/ecosystem-wheel/*.whl
+	@command -v npm >/dev/null && npm install --silent --no-fund --no-audit --prefix build/grafana @grafana/schema@13 typescript@5 || true
 	@BEAMWOOD_ANNIF=build/annif/bin/python PYTHONPATH=tests:. build/ecosystem/bin/python -m pytest -q -c /dev/null --rootdir . \
 	  tests/ecosystem
 

@@ -72,10 +72,9 @@ def bm25(data: datasets.Dataset, table: LabelTable, truth: Any) -> tuple[str, di
 
 def quality(model: bw.Model, data: datasets.Dataset) -> Table:
     """Precision and recall on the test rows, beside the baselines."""
-    assert model.text is not None
     table = LabelTable(tuple(model.key(label) for label in range(model.n_labels)))
     truth = table.matrix(data.test_labels, unknown="skip")
-    answer = model.topk(model.text.transform(data.test_texts), k=10, beam=10, threads=2)
+    answer = model.topk(model.transform(data.test_texts), k=10, beam=10, threads=2)
     rows = [
         ("beamwood", percent(evaluate(answer, truth))),
         bm25(data, table, truth),
@@ -92,8 +91,7 @@ def quality(model: bw.Model, data: datasets.Dataset) -> Table:
 
 def speed(model: bw.Model, data: datasets.Dataset) -> None:
     """Prints the table of variants, once all of them agree."""
-    assert model.text is not None
-    X = model.text.transform(data.test_texts[:QUERIES_TIMED])
+    X = model.transform(data.test_texts[:QUERIES_TIMED])
     times = time_variants(model, X, rounds=3)
     console.print(f"All variants of the engine give the same bits for {X.shape[0]:,} queries.")
     console.print("\nMicroseconds per query (one thread, beam 10, k 10)", variants_table(times), sep="\n")

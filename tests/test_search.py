@@ -50,8 +50,7 @@ def test_search_finds_labels_by_words_and_shows_their_names(model: bw.Model) -> 
 @pytest.mark.parametrize("layout", ["chunk", "column", "cascade"])
 def test_search_gives_the_bits_of_topk_on_the_transformed_text(model: bw.Model, layout: str) -> None:
     engine = model.using(layout=layout)
-    assert engine.text is not None
-    labels, scores = model.topk(engine.text.transform(TEXTS[:9]), k=4, beam=3)
+    labels, scores = model.topk(engine.transform(TEXTS[:9]), k=4, beam=3)
     for i, text in enumerate(TEXTS[:9]):
         hits = engine.search(text, k=4, beam=3)
         found = labels[i] >= 0
@@ -122,3 +121,15 @@ def test_texts_and_labels_must_fit_each_other() -> None:
 def test_text_features_of_another_model_are_refused(model: bw.Model) -> None:
     with pytest.raises(bw.DataError, match="columns"):
         model.with_text(bw.TextFeatures().fit(["just two words"]))
+
+
+def test_a_model_says_whether_it_takes_texts_and_makes_their_rows(model: bw.Model) -> None:
+    assert model.has_text
+    assert model.text is not None
+    for texts in (TEXTS[:3], tuple(TEXTS[:3]), iter(TEXTS[:3])):
+        assert (model.transform(texts, threads=1) != model.text.transform(TEXTS[:3])).nnz == 0
+    numbers = bw.train(model.transform(TEXTS), np.eye(len(TEXTS), dtype=np.float32), preset="fast", progress=False)
+    assert not numbers.has_text
+    with pytest.raises(bw.SettingsError, match=r"trained from numbers and knows no words\. Use topk with a matrix"):
+        numbers.transform(TEXTS)
+    assert numbers.with_text(model.text).has_text

@@ -147,8 +147,8 @@ nb::object topk(PyForest& self, const AnyIndex& offsets, const AnyIndex& feature
       throw nb::value_error("results do not have a row for each query");
     bool sound = true;
     if (fault == 0)
-      sound = scratch->search.run(self.forest, queries, options, workers, labels.data(), scores.data(), filter, exact,
-                                  found ? found->data() : nullptr);
+      sound = scratch->run(self.forest, queries, options, workers, filter, exact,
+                           {labels.data(), scores.data(), found ? found->data() : nullptr});
     const Work work = scratch->search.work;
     if (with_stats) std::get<4>(stats) = choices_of(scratch->search);
     if (!sound || !self.intact()) fault = kDamaged;

@@ -2,7 +2,6 @@
 #pragma once
 #include "forest.hpp"
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -104,31 +103,5 @@ struct Found {
 };
 
 // Text to labels and scores in the scratch. Needs no Python.
-inline Found find(PyForest& self, const beamwood::Vectorizer& vectorizer, std::string_view text, const Asked& asked,
-                  CallScratch& scratch) {
-  Found found;
-  const beamwood::FloatMode mode;
-  // A damaged vocabulary may name features that the forest does not have.
-  found.sound = vectorizer.transform_one(text, scratch.text, scratch.ids, scratch.values) &&
-                (scratch.ids.empty() || scratch.ids.back() < self.forest.features);
-  vectorizer.count(scratch.text);
-  if (!self.intact()) found.sound = false; // words that a vanished file no longer knows are not unknown words
-  if (!found.sound || scratch.ids.empty()) return found;
-  if (self.forest.unit_rows)
-    beamwood::to_unit_length(scratch.values.data(), scratch.values.size(), scratch.values.data());
-  scratch.labels.resize(asked.options.k);
-  scratch.scores.resize(asked.options.k);
-  scratch.found.resize(self.forest.head ? asked.options.k : 0);
-  const beamwood::Query query{scratch.ids.data(), scratch.values.data(),
-                              static_cast<std::uint32_t>(scratch.ids.size())};
-  std::int64_t* const labels = scratch.labels.data();
-  float* const scores = scratch.scores.data();
-  const auto begin = std::chrono::steady_clock::now();
-  found.sound = scratch.search.run(self.forest, {&query, 1}, asked.options, beamwood::Workers{}, labels, scores,
-                                   asked.filter, false, scratch.found.data());
-  found.nanoseconds =
-      static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
-  found.sound = found.sound && self.intact();
-  found.count = found.sound ? asked.options.k : 0;
-  return found;
-}
+Found find(PyForest& self, const beamwood::Vectorizer& vectorizer, std::string_view text, const Asked& asked,
+           CallScratch& scratch);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "beamwood/engine/search.hpp"
@@ -59,7 +60,21 @@ private:
 // The fault of a damaged model, after the kinds of RowFault; Python knows it as _core.DAMAGED.
 inline constexpr int kDamaged = 5;
 
+// Where labels and scores of a search go, a row per query; found may be null.
+struct AnswerRows {
+  std::int64_t* labels;
+  float* scores;
+  std::uint8_t* found = nullptr; // which members listed each label
+};
+
+// Made, searched with and freed by find.cpp only: searches are much code, and one copy of it is enough.
 struct CallScratch {
+  CallScratch();
+  ~CallScratch();
+  bool run(const beamwood::Forest& forest, std::span<const beamwood::Query> queries,
+           const beamwood::SearchOptions& options, const beamwood::Workers& workers, const beamwood::Filter* filter,
+           bool exact, AnswerRows answer); // false: damaged
+
   beamwood::QueryBatch batch;
   beamwood::Search search;
   beamwood::TextScratch text;

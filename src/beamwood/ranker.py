@@ -12,33 +12,31 @@ import numpy as np
 import scipy.sparse as sp
 
 from beamwood import _core
-from beamwood.blocks.blocks import FeatureBlocks
 from beamwood.engine import Engine, Forests, Found, Labels, Scores, Searcher, Stats, only, padded
 from beamwood.errors import SettingsError
 from beamwood.filters import Filter, make_filter
 from beamwood.hits import Answers, Hits, JsonAnswer, hits_above, json_of_rows, many_hits
 from beamwood.inputs.arguments import MOST, as_texts, checked_text, positive
 from beamwood.inputs.matrices import RowsLike, as_csr
-from beamwood.inputs.text import FittedText
 from beamwood.life.calibration import NONE as NO_CURVES
 from beamwood.life.cut import Cut, Thresholds
 from beamwood.show.answers import model_html
-from beamwood.storage.label_strings import LabelStrings, given_labels
+from beamwood.show.described import Described
+from beamwood.storage.label_strings import given_labels
 from beamwood.storage.parts import ModelParts
 from beamwood.storage.store import reading
 
 
-class Ranker:
+class Ranker(Described):
     """Trees, names and text features behind an engine: ranks labels for rows and texts. Never changes."""
 
     _finds_texts = True  # whether native code goes from a text to its labels in one call
 
     def __init__(self, parts: ModelParts, engine: Engine, forests: Forests | None) -> None:
         """forests: those of a model with the same trees, where there is one."""
-        self._parts, self._engine = parts, engine
+        super().__init__(parts)
+        self._engine = engine
         self._forests = Forests(parts) if forests is None else forests
-        self._strings = LabelStrings(parts)
-        self._text = parts.text()
         self._finds_texts = self._finds_texts and (self._text is None or self._text.meaning is None)
         self._searcher = self._forests.searcher(self._engine)
         self._thresholds = Thresholds.read(parts.shape.cut, parts.sections, parts.shape.labels)
@@ -46,74 +44,6 @@ class Ranker:
         keys, names = self._strings.native
         ranks, knots, probabilities = NO_CURVES if curves is None else curves.native()
         self._captions = _core.Captions(keys, names, ranks, knots, probabilities, self._thresholds.least)
-
-    @property
-    def n_features(self) -> int:
-        """The number of features d: columns of X."""
-        return self._parts.shape.features
-
-    @property
-    def n_labels(self) -> int:
-        """The number of labels L."""
-        return self._parts.shape.labels
-
-    @property
-    def blocks(self) -> FeatureBlocks | None:
-        """The named blocks that its features are made of, if it was trained from such: names, columns, weights."""
-        return self._parts.shape.blocks
-
-    @property
-    def columns(self) -> int | FeatureBlocks:
-        """What rows must have: so many features, or those blocks."""
-        return self._parts.shape.columns
-
-    def __len__(self) -> int:
-        """The number of labels."""
-        return self.n_labels
-
-    def __bool__(self) -> bool:
-        """A model is there, however few labels it has."""
-        return True
-
-    @property
-    def keys(self) -> list[str]:
-        """The key of every label, in order; built anew at each call."""
-        return [self._strings.key(label) for label in range(self.n_labels)]
-
-    @property
-    def names(self) -> list[str]:
-        """What people read for every label, in order; built anew at each call."""
-        return [self._strings.name(label) for label in range(self.n_labels)]
-
-    @property
-    def has_keys(self) -> bool:
-        """Whether labels are called by keys; else by their numbers."""
-        return self._strings.has_keys
-
-    @property
-    def beam(self) -> int:
-        """How many nodes per layer a search keeps that does not say how many."""
-        return self._parts.shape.beam
-
-    def _beam(self, given: int | None) -> int:
-        return self._parts.shape.beam if given is None else positive(given, "beam")
-
-    def key(self, label: int) -> str:
-        """The unique key of a label; its number when the model has no keys."""
-        return self._strings.key(label)
-
-    def name(self, label: int) -> str:
-        """What people read for a label; its key when the model has no names."""
-        return self._strings.name(label)
-
-    def label_of(self, key: str) -> int | None:
-        """The label with this key, or None."""
-        return self._strings.find(key)
-
-    @property
-    def text(self) -> FittedText | None:
-        """The text features the model was trained with, if it was trained from text."""
-        return self._text
 
     def _repr_html_(self) -> str:
         shape = self._parts.shape
@@ -129,14 +59,6 @@ class Ranker:
                 "probabilities": "yes" if self.is_calibrated else "no; calibrate gives them",
             },
         )
-
-    def _fitted_text(self) -> FittedText:
-        if self._text is None:
-            raise SettingsError(
-                "This model was trained from numbers and knows no words. Use topk with a matrix, train with "
-                "train_text, or give it the text features that made its columns: model.with_text(features)."
-            )
-        return self._text
 
     @overload
     def topk(

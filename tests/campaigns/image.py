@@ -1,10 +1,11 @@
 """image.py — the server image, built from nothing but Debian's packages, in; what it promises, tried with podman, out.
 
-    python tests/campaigns/image.py     (make test-image; needs mmdebstrap, buildah, podman, runc and root)
+    python tests/campaigns/image.py     (make test-image; needs root and the programs below)
 
 No registry is asked: the two images that deploy/Dockerfile stands on are made by mmdebstrap, one with a compiler's
 needs, one with Python and nothing else. Claims: the server runs as user 10001 with a root that cannot be written and
 without rights, is healthy, answers, takes a new file at SIGHUP, ends with 0 at SIGTERM; the image has less than 150 MB.
+Then podman plays deploy/kubernetes.yaml and deploy/compose.yaml with it (played.py).
 """
 
 from __future__ import annotations
@@ -12,21 +13,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.serving import shop
 
-ROOT = Path(__file__).resolve().parents[2]
-STORE = ROOT / "build" / "image"
-URL = "http://127.0.0.1:8000"  # the container shares the host's network: nothing else is needed of the kernel
+from campaigns.played import compose, kubernetes
+from campaigns.podman import ROOT, STORE, answer, ran, settle, until
+
+PROGRAMS = ("mmdebstrap", "buildah", "podman", "podman-compose", "catatonit", "prometheus")  # as Debian calls them
 MOST_MB = 150
 NEVER_READ = ("share/man", "share/doc", "share/locale", "lib/x86_64-linux-gnu/gconv")
 NOT_RUN = ("lib/python3.11/pydoc_data",)  # where packages are set up, Python's own set-up compiles it
@@ -39,29 +37,16 @@ BORROWED = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf", str(Path.home
 BORROWED += [path for path in os.environ.get("IMAGE_BORROWS", "").split(":") if path]
 
 
-def ran(*words: object) -> str:
-    """What a command prints; one that fails ends the campaign with what it said."""
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, words))}: {(done.stderr or done.stdout)[-2000:]}")
-    return done.stdout.strip()
-
-
-def engine(*words: object, program: str = "podman") -> str:
-    """podman or buildah with a store of its own, which needs no overlay file system."""
-    return ran(program, "--storage-driver", "vfs", "--root", STORE / "store", "--runroot", STORE / "run", *words)
-
-
 def base(image: str) -> None:
     """One of the two images below ours."""
     variant, packages, folders = BASES[image]
     root = STORE / f"{variant}.tar"
     left_out = [f"--dpkgopt=path-exclude=/usr/{folder}/*" for folder in folders]
     ran("mmdebstrap", f"--variant={variant}", f"--include={packages}", *left_out, "bookworm", root)
-    made = engine("from", "scratch", program="buildah")
-    engine("add", "-q", made, root, "/", program="buildah")
-    engine("commit", "-q", made, image, program="buildah")
-    engine("rm", made, program="buildah")
+    made = ran("buildah", "from", "scratch")
+    ran("buildah", "add", "-q", made, root, "/")
+    ran("buildah", "commit", "-q", made, image)
+    ran("buildah", "rm", made)
 
 
 def build() -> None:
@@ -69,26 +54,7 @@ def build() -> None:
     volumes = [word for path in BORROWED if Path(path).exists() for word in ("-v", f"{path}:{path}:ro")]
     arguments = ["--build-arg", "BUILD=localhost/build", "--build-arg", "RUN=localhost/run"]
     where = ["-f", ROOT / "deploy" / "Dockerfile", "-t", "localhost/beamwood", ROOT]
-    engine("bud", "--isolation", "chroot", "--format", "docker", *volumes, *arguments, *where, program="buildah")
-
-
-def until(claim: Callable[[], bool], seconds: float = 60.0) -> bool:
-    """Whether something comes true."""
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
-        try:
-            if claim():
-                return True
-        except OSError:
-            pass
-        time.sleep(0.2)
-    return False
-
-
-def answer(path: str, token: str = "") -> str:
-    """What the server says."""
-    with urlopen(Request(URL + path, headers={"Authorization": f"Bearer {token}"}), timeout=10) as said:
-        return str(said.read().decode())
+    ran("buildah", "bud", "--isolation", "chroot", "--format", "docker", *volumes, *arguments, *where)
 
 
 def campaign(folder: Path) -> dict[str, bool]:
@@ -99,52 +65,48 @@ def campaign(folder: Path) -> dict[str, bool]:
     (folder / "token").write_text(token + "\n")
     for path in folder.iterdir():
         path.chmod(0o644)
-    size = int(engine("image", "inspect", "-f", "{{.Size}}", "localhost/beamwood")) / 1e6
+    size = int(ran("podman", "image", "inspect", "-f", "{{.Size}}", "localhost/beamwood")) / 1e6
     print(f"  the image has {size:.0f} MB")
     rights = ["--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
     volumes = ["-v", f"{folder}:/models:ro", "-v", f"{folder / 'token'}:/run/secrets/token:ro"]
-    # Limits that need no right to raise them; a timer for the health check would need systemd, so it is asked by hand.
-    plain = ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--no-healthcheck", "--network", "host"]
-    runtime = (
-        ["--runtime", "runc"] if shutil.which("runc") else []
-    )  # crun 1.8 refuses machines with both kinds of cgroups
-    run = [*runtime, "run", "-d", *plain, *rights, *volumes]
-    name = engine(*run, "localhost/beamwood", "/models/shop.bw", "--workers", "1")
+    plain = ["--no-healthcheck", "--network", "host"]  # a timer for it would need systemd, so it is asked by hand
+    image = ["localhost/beamwood", "/models/shop.bw", "--workers", "1"]
+    name = ran("podman", "run", "-d", *plain, *rights, *volumes, *image)
     try:
         held = {f"less than {MOST_MB} MB": size < MOST_MB, "ready": until(lambda: "ready" in answer("/readyz"))}
         found = json.loads(answer("/v1/search?q=warm+wool+socks&k=1", token))["hits"][0]["key"]
         held["answers as the model does"] = found == shop().search("warm wool socks", 1)[0].key
-        held["user 10001"] = engine(*runtime, "exec", name, "python3", "-c", "import os; print(os.getuid())") == "10001"
+        held["user 10001"] = ran("podman", "exec", name, "python3", "-c", "import os; print(os.getuid())") == "10001"
         touch = "import pathlib\ntry: pathlib.Path('/opt/x').touch()\nexcept OSError as error: print(error.errno)"
-        held["the root cannot be written"] = engine(*runtime, "exec", name, "python3", "-c", touch) in ("30", "13")
-        check = json.loads(engine("inspect", "-f", "{{json .HealthCheck}}", "localhost/beamwood"))["Test"]
-        held["the health check passes"] = not engine(*runtime, "exec", name, *check[1:])
+        held["the root cannot be written"] = ran("podman", "exec", name, "python3", "-c", touch) in ("30", "13")
+        check = json.loads(ran("podman", "inspect", "-f", "{{json .HealthCheck}}", "localhost/beamwood"))["Test"]
+        held["the health check passes"] = not ran("podman", "exec", name, *check[1:])
         shop().with_notes({"version": "2"}).save(folder / "next.bw")
         (folder / "next.bw").chmod(0o644)
         (folder / "next.bw").rename(folder / "shop.bw")
-        engine(*runtime, "kill", "-s", "HUP", name)
+        ran("podman", "kill", "-s", "HUP", name)
         taken = "beamwood_swaps_total 1"
         held["SIGHUP takes the new file"] = until(lambda: taken in answer("/metrics", token))
-        engine(*runtime, "stop", "-t", "40", name)
-        held["ends with 0"] = engine("inspect", "-f", "{{.State.ExitCode}}", name) == "0"
+        ran("podman", "stop", "-t", "40", name)
+        held["ends with 0"] = ran("podman", "inspect", "-f", "{{.State.ExitCode}}", name) == "0"
     finally:
-        engine(*runtime, "rm", "-f", name)
+        ran("podman", "rm", "-f", name)
     return held
 
 
 def main() -> int:
     """Builds, tries, says what holds."""
-    missing = [name for name in ("mmdebstrap", "buildah", "podman") if shutil.which(name) is None]
+    missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing:
         print(f"the image was NOT tried: {', '.join(missing)} missing (packages of Debian)")
         return 3
-    STORE.mkdir(parents=True, exist_ok=True)
+    settle()
     if "--keep" not in sys.argv:
         for image in BASES:
             base(image)
         build()
     with tempfile.TemporaryDirectory() as folder:
-        held = campaign(Path(folder))
+        held = {**campaign(Path(folder)), **kubernetes(Path(folder)), **compose(Path(folder))}
     for claim, holds in held.items():
         print(f"{'holds' if holds else 'FAILS'}  {claim}")
     return int(not all(held.values()))

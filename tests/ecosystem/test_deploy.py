@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ yaml = pytest.importorskip("yaml")
 from beamwood.server.app.routes import ROUTES  # noqa: E402
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+GRAFANA = DEPLOY.parent / "build" / "grafana"  # made by make test-ecosystem: @grafana/schema and typescript
 
 
 def documents(name: str) -> list[dict[str, Any]]:
@@ -62,3 +65,25 @@ def test_compose_names_files_that_are_there_and_the_dashboard_asks_for_our_metri
         for name in re.findall(r"beamwood_\w+", t["expr"])
     }
     assert len(asked) > 5
+
+
+def grafana_says(dashboard: str, folder: Path) -> str:
+    """What TypeScript says of a dashboard that is declared to be one of Grafana's own type."""
+    (folder / "node_modules").symlink_to(GRAFANA / "node_modules")
+    code = f'import type {{ Dashboard }} from "@grafana/schema";\nexport const made: Dashboard = {dashboard};\n'
+    (folder / "made.ts").write_text(code, encoding="utf-8")
+    how = ["--noEmit", "--skipLibCheck", "--module", "nodenext", "--moduleResolution", "nodenext"]
+    command = ["node", "node_modules/typescript/bin/tsc", *how, "made.ts"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.skipif(
+    shutil.which("node") is None or not (GRAFANA / "node_modules" / "typescript").is_dir(),
+    reason="there is no node, or npm could not bring @grafana/schema",
+)
+def test_the_dashboard_has_the_form_that_grafana_reads(tmp_path: Path) -> None:
+    text = (DEPLOY / "grafana-dashboard.json").read_text(encoding="utf-8")
+    assert grafana_says(text, tmp_path) == ""
+    (tmp_path / "other").mkdir()
+    assert "gridPos" in text
+    assert "GridPos" in grafana_says(text.replace('"h": 8', '"height": 8', 1), tmp_path / "other")

@@ -168,11 +168,16 @@ private:
   std::vector<std::jthread> workers_;
 };
 
-} // namespace detail
+// A function of (task, worker) of any type: its address, and what calls it. What hands out tasks is compiled once for all
+// callers, and a caller's function once, not wherever a task may begin.
+struct AnyTask {
+  const void* function;
+  void (*run)(const void* function, std::size_t task, unsigned worker);
 
-// Runs fn(task, worker) for every task in [0, tasks); worker is in [0, workers.threads) and no two tasks run at the
-// same time under one worker number, so scratch memory can be kept per worker.
-template <class F> void parallel_for(const Workers& workers, std::size_t tasks, F&& fn) {
+  void operator()(std::size_t task, unsigned worker) const { run(function, task, worker); }
+};
+
+inline void run_all(const Workers& workers, std::size_t tasks, AnyTask fn) {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};
   std::exception_ptr failure;
@@ -199,9 +204,9 @@ template <class F> void parallel_for(const Workers& workers, std::size_t tasks, 
   if (tasks <= 1 || helpers == 0) {
     drain(0, ask);
   } else {
-    const auto job = std::make_shared<detail::Job>();
+    const auto job = std::make_shared<Job>();
     job->work = [&](unsigned worker) { drain(worker, [] {}); };
-    detail::Pool::instance().offer(job, helpers);
+    Pool::instance().offer(job, helpers);
     drain(0, ask);
     std::unique_lock guard(job->lock);
     job->closed = true;
@@ -215,6 +220,18 @@ template <class F> void parallel_for(const Workers& workers, std::size_t tasks, 
     }
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+} // namespace detail
+
+// Runs fn(task, worker) for every task in [0, tasks); worker is in [0, workers.threads) and no two tasks run at the
+// same time under one worker number, so scratch memory can be kept per worker. Tasks are pieces of work, not rows: one
+// costs a call through a pointer.
+template <class F> void parallel_for(const Workers& workers, std::size_t tasks, const F& fn) {
+  const auto run = [](const void* function, std::size_t task, unsigned worker) {
+    (*static_cast<const F*>(function))(task, worker);
+  };
+  detail::run_all(workers, tasks, {std::addressof(fn), run});
 }
 
 } // namespace beamwood

@@ -13,8 +13,7 @@ import beamwood as bw
 
 def suggestions(model: bw.Model, subjects: Any, texts: list[str], params: dict[str, Any], project: Any) -> Any:
     """The best subjects of texts, in one call: a sparse row per text."""
-    assert model.text is not None
-    rows = model.text.transform(texts)
+    rows = model.transform(texts)
     k = min(int(params["limit"]), model.n_labels)
     labels, scores = model.topk(rows, k=k, beam=max(int(params["beam"]), min(k, 100)), threads=1)
     if model.is_calibrated:

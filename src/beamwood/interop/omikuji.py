@@ -291,7 +291,7 @@ def write(model: Model, folder: Path, tree: int | None = None) -> list[str]:
     if "keys/blob" in info["bytes_by_section"]:
         notes.append("omikuji knows labels by number; keys and names stay behind")
     if model.text is not None:
-        notes.append("text features stay behind; make rows with model.text.transform")
+        notes.append("text features stay behind; make rows with model.transform")
     return notes
 
 

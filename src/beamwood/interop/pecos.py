@@ -262,7 +262,7 @@ def _differences(model: Model, activation: Activation, padded: bool) -> list[str
     if "keys/blob" in model.info()["bytes_by_section"]:
         notes.append("libpecos knows labels by number; keys and names stay behind")
     if model.text is not None:
-        notes.append("text features stay behind; make rows with model.text.transform")
+        notes.append("text features stay behind; make rows with model.transform")
     return notes
 
 

@@ -68,6 +68,7 @@ ANSWERS: dict[str, Any] = {
                 "activation": "hinge-3",
                 "beam": 10,
                 "text": True,
+                "calibrated": False,
                 "filters": [],
                 "loaded": 1795045209.367,
             }

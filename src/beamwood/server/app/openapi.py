@@ -171,29 +171,29 @@ def _answered() -> dict[str, Schema]:
             }
         ),
         "Label": _object({**named, "label": _COUNT, "key": _STRING, "name": _STRING}),
-        "Models": _object(
-            {
-                "models": _list(
-                    _object(
-                        {
-                            "name": _STRING,
-                            "version": _STRING,
-                            "labels": _COUNT,
-                            "features": _COUNT,
-                            "trees": _COUNT,
-                            "depth": _COUNT,
-                            "nodes": _list(_list(_COUNT)),
-                            "activation": _STRING,
-                            "beam": {**_COUNT, "minimum": 1},
-                            "text": {"type": "boolean"},
-                            "filters": _list(_STRING),
-                            "loaded": _NUMBER,
-                        }
-                    )
-                )
-            }
-        ),
+        "Models": _object({"models": _list(_model())}),
     }
+
+
+def _model() -> Schema:
+    """What is said of one model."""
+    return _object(
+        {
+            "name": _STRING,
+            "version": _STRING,
+            "labels": _COUNT,
+            "features": _COUNT,
+            "trees": _COUNT,
+            "depth": _COUNT,
+            "nodes": _list(_list(_COUNT)),
+            "activation": _STRING,
+            "beam": {**_COUNT, "minimum": 1},
+            "text": {"type": "boolean"},
+            "calibrated": {"type": "boolean"},
+            "filters": _list(_STRING),
+            "loaded": _NUMBER,
+        }
+    )
 
 
 def _for_annif(options: ServeOptions) -> dict[str, Schema]:

@@ -66,6 +66,7 @@ ROUTES = (
     _page("/page.js", "page.js"),
     _page("/why.js", "why.js"),
     _page("/command.js", "command.js"),
+    _page("/filter.js", "filter.js"),
     _page("/docs", "docs.html"),
     _page("/docs.js", "docs.js"),
     _page("/favicon.svg", "favicon.svg"),

@@ -46,7 +46,7 @@ function onTheWire(url, begun) {
   return entry?.requestStart ? entry.responseStart - entry.requestStart : null;
 }
 
-const question = (text, beam) => ({ text, k: Number($("count").value), beam, model: state.model.name });
+const question = (text, beam) => ({ text, k: Number($("count").value), beam, model: state.model.name, ...filtered() });
 const beam = () => state.beams[Number($("beam").value)];
 
 async function search() {
@@ -83,7 +83,7 @@ function show(text, value, took) {
   $("engine").textContent = microseconds(value.engine_us);
   $("call").textContent = microseconds(took);
   $("known").textContent = String(value.known_terms);
-  $("strip").hidden = false;
+  $("strip").hidden = $("filter").hidden = false;
   document.body.classList.remove("start");
   $("examples").hidden = true;
   const open = same && value.hits.some((hit) => hit.label === state.open) ? state.open : null;
@@ -94,7 +94,7 @@ function show(text, value, took) {
   $("empty").hidden = value.hits.length > 0;
   if (!value.hits.length) {
     const reason = value.known_terms
-      ? ["Nothing was found.", "Try other words, or a wider beam."]
+      ? ["Nothing was found.", Object.keys(filtered()).length ? "Take something out of the filter." : "Try other words, or a wider beam."]
       : ["The model knows none of these words.", "Try others; words that it never saw are left out."];
     $("empty").replaceChildren(make("strong", {}, reason[0]), reason[1]);
   }
@@ -165,7 +165,7 @@ function showNothing() {
   state.open = null;
   $("results").replaceChildren();
   $("side").hidden = $("after").hidden = $("command").hidden = true;
-  $("strip").hidden = true;
+  $("strip").hidden = $("filter").hidden = true;
   $("empty").hidden = true;
   $("examples").hidden = false;
   $("unknown").hidden = true;
@@ -203,7 +203,8 @@ async function toggle(item) {
   item.append(panel);
   try {
     const { value } = await ask("v1/explain", { text: state.text, label, model: state.model.name });
-    if (state.open === label) panel.replaceChildren(...explanation(value));
+    if (state.open !== label) return;
+    panel.replaceChildren(...explanation(value), make("button", { type: "button", class: "leave", onclick: () => leaveOut(value) }, "Leave this label out"));
   } catch (error) {
     panel.replaceChildren(make("p", { class: "quiet" }, error.message));
   }
@@ -274,6 +275,7 @@ function remember(text) {
   if (!text) fields.delete("q");
   if (beam() !== state.model.beam) fields.set("beam", String(beam()));
   if ($("count").value !== HITS) fields.set("k", $("count").value);
+  rememberFilter(fields);
   if (state.model && state.models.length > 1) fields.set("model", state.model.name);
   history.replaceState(null, "", `${location.pathname}${fields.size ? `?${fields}` : ""}`);
 }
@@ -315,6 +317,8 @@ async function begin() {
   if (state.beams.includes(asked)) $("beam").value = String(state.beams.indexOf(asked));
   $("beam-value").textContent = String(beam());
   $("beam").setAttribute("aria-valuetext", `beam ${beam()}`);
+  await filterOf(fields);
+  $("filter").open = Object.keys(filtered()).length > 0;
   if (fields.get("q")) $("query").value = fields.get("q");
   if ($("query").value) search();
   else showNothing();
@@ -373,7 +377,7 @@ $("query").addEventListener("input", search);
 $("beam").addEventListener("input", beamMoved);
 $("count").addEventListener("change", search);
 $("curl").addEventListener("click", () => showCommand(command("v1/search", question(state.text, beam()), state.token)));
-$("model").addEventListener("change", () => { choose($("model").value); search(); });
+$("model").addEventListener("change", () => { choose($("model").value); filterOf(new URLSearchParams()).then(search); });
 $("theme").addEventListener("click", () => {
   const names = Object.keys(THEMES);
   theme(names[(names.indexOf($("theme").dataset.now) + 1) % names.length]);
@@ -386,5 +390,5 @@ $("token-form").addEventListener("submit", (event) => {
 });
 document.addEventListener("keydown", keys);
 theme(THEMES[localStorage.getItem("theme")] ? localStorage.getItem("theme") : "system");
-$("strip").hidden = true;
+$("strip").hidden = $("filter").hidden = true;
 begin().catch(showError);

@@ -66,7 +66,8 @@ class Served:
             "nodes": info["nodes"],
             "activation": info["activation"],
             "beam": info["beam"],
-            "text": self.model.text is not None,
+            "text": self.model.has_text,
+            "calibrated": self.model.is_calibrated,
             "filters": sorted(self.filters),
             "loaded": round(self.loaded, 3),
         }

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "../bindings.hpp"
 #include "beamwood/training/layer_trainer.hpp"
-#include "bindings.hpp"
 
 namespace {
 

@@ -2,10 +2,10 @@
 #include <span>
 #include <vector>
 
+#include "../bindings.hpp"
 #include "beamwood/training/balanced.hpp"
 #include "beamwood/training/pifa.hpp"
 #include "beamwood/training/wide.hpp"
-#include "bindings.hpp"
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #include <nanobind/stl/pair.h>
