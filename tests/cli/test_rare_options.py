@@ -32,7 +32,7 @@ def test_diff_takes_rows_of_numbers_without_truth(shop: Path) -> None:
     assert good("diff", shop / "numbers.bw", shop / "numbers.bw", *rows)
     Path("texts.jsonl").write_text('{"text": "wool"}\n{"no": 1}\n')
     ran = run("diff", shop / "shop.bw", shop / "shop.bw", "texts.jsonl", "--skip-bad")
-    assert (ran.exit_code, "note: 1 bad rows were left out" in ran.stderr) == (0, True), ran.output
+    assert (ran.exit_code, "note: 1 bad row was left out" in ran.stderr) == (0, True), ran.output
     said = fails("diff", shop / "shop.bw", shop / "shop.bw", "--truth", code=2)
     assert "--truth is given without DATA" in said
     numbers = (shop / "numbers.bw", shop / "numbers.bw", shop / "rows.txt", "--format", "xmc")
@@ -42,7 +42,7 @@ def test_diff_takes_rows_of_numbers_without_truth(shop: Path) -> None:
 def test_index_leaves_out_bad_rows_and_takes_names_of_rows(shop: Path) -> None:
     Path("documents.jsonl").write_text('{"id": "a", "text": "red wool"}\n{"id": "b"}\n{"id": "c", "text": "boots"}\n')
     ran = run("index", "documents.jsonl", "-o", "d.bw", "--key-column", "id", "--skip-bad")
-    assert (ran.exit_code, "note: 1 bad rows were left out" in ran.stderr) == (0, True), ran.output
+    assert (ran.exit_code, "note: 1 bad row was left out" in ran.stderr) == (0, True), ran.output
     Path("two.jsonl").write_text('{"id": ["a", "b"], "text": "red wool"}\n')
     assert "has 2 keys in column 'id'; expected one" in fails("index", "two.jsonl", "-o", "t.bw", "--key-column", "id")
     sp.save_npz("W.npz", sp.csr_array(np.eye(2, dtype=np.float32)))

@@ -108,5 +108,5 @@ def test_the_command_line_notes_what_looks_wrong_with_labels(tmp_path: Path) -> 
     done = subprocess.run(
         [sys.executable, "-m", "beamwood", "train", *map(str, options)], capture_output=True, text=True, check=True
     )
-    assert "100% of the labels hold ';'; between labels? give --separator ';'" in done.stderr
+    assert "100% of the labels contain ';'. If it stands between labels, give --separator ';'" in done.stderr
     assert "has names for 0 of 2 labels" in done.stderr

@@ -148,7 +148,7 @@ def test_columns_that_a_table_without_a_header_lacks_are_described() -> None:
             read_records(io.BytesIO(b"red,socks\n"), format="csv", text=asked, labels="2")
     with pytest.raises(DataError, match="column '1' is nowhere among 'red', 'socks'"):
         read_records(io.BytesIO(b"red,socks\n"), format="csv", text="1")
-    with pytest.raises(DataError, match="line 2: it has 1 cells; expected 2 like the first row"):
+    with pytest.raises(DataError, match="line 2: it has 1 cell; expected 2 like the first row"):
         read_records(io.BytesIO(b"red,socks\nblue\n"), format="csv", text="1", labels="2")
     bad: list[str] = []
     rows = list(iter_records(io.BytesIO(b"r\xff,x\nblue,y\n"), format="csv", text="1", labels="2", on_bad=bad.append))

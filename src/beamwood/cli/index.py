@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from beamwood.cli.support import options as o
-from beamwood.cli.support.given import Given
+from beamwood.cli.support.given import Given, left_out
 from beamwood.cli.support.output import bytes_in_words, check_free, say, show, show_json
 from beamwood.errors import DataError
 
@@ -57,7 +57,7 @@ def index(
         show_json({"labels": model.n_labels, "features": model.n_features, **about})
         return
     if given.skipped:
-        say(f"note: {given.skipped:,} bad rows were left out")
+        say(left_out(given.skipped))
     show(f"{output}: {model.n_labels:,} labels, {model.n_features:,} features, {bytes_in_words(size)}")
 
 

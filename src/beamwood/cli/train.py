@@ -230,7 +230,8 @@ def _note_separators(seen: set[str]) -> None:
     for mark in (";", "|", ","):
         share = sum(mark in key for key in seen) / max(1, len(seen))
         if share >= _MANY_LABELS:
-            say(f"note: {share:.0%} of the labels hold {mark!r}; between labels? give --separator '{mark}'")
+            advice = f"If it stands between labels, give --separator '{mark}'"
+            say(f"note: {share:.0%} of the labels contain {mark!r}. {advice}")
             return
 
 

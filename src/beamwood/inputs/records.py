@@ -351,7 +351,8 @@ class _Decoded:
 
 def _csv_row(row: list[str], header: list[str], like: str) -> dict[str, Any] | ValueError:
     if len(row) != len(header):
-        return ValueError(f"it has {len(row)} cells; expected {len(header)} like {like}")
+        cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+        return ValueError(f"it has {cells}; expected {len(header)} like {like}")
     if any("\udc80" <= c <= "\udcff" for cell in row if not cell.isascii() for c in cell):
         return ValueError("it has bytes that are not UTF-8; expected UTF-8")
     return dict(zip(header, row, strict=True))

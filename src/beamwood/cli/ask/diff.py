@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from beamwood.cli.support import options as o
-from beamwood.cli.support.given import Given
+from beamwood.cli.support.given import Given, left_out
 from beamwood.cli.support.output import check_free, say, show, written
 
 
@@ -54,7 +54,7 @@ def diff(
         show(json.dumps(found.to_dict()))
         return
     if skipped:
-        say(f"note: {skipped:,} bad rows were left out")
+        say(left_out(skipped))
     show(str(found))
 
 

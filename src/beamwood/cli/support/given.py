@@ -22,6 +22,11 @@ NUMBER_FORMATS = ("xmc", "svmlight")
 _MOST_TOLD = 5  # bad rows that a note names
 
 
+def left_out(rows: int) -> str:
+    """How many bad rows were left out."""
+    return f"note: {rows:,} bad {'row was' if rows == 1 else 'rows were'} left out"
+
+
 @dataclass(kw_only=True)
 class Given:
     """What the command line says about the data. `skipped` grows while bad rows are left out; `bad` has the first."""
@@ -135,7 +140,7 @@ class Given:
         """Says how many bad rows were left out, and what was wrong with the first of them."""
         if not self.skipped:
             return
-        say(f"note: {self.skipped:,} bad rows were left out")
+        say(left_out(self.skipped))
         for message in self.bad:
             say(f"  {message}")
         if self.bad and self.skipped > len(self.bad):
