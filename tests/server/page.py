@@ -27,7 +27,7 @@ from support.serving import TOKEN, Running, shop
 
 CANNOT_RUN = 3
 QUERIES = {"shop": "warm wool socks", "library-subjects": "history of jazz in new orleans"}
-README_SIZE = (1100, 1170)
+README_SIZE = (1100, 900)
 SIZES = {"desktop": (1180, 860), "phone": (375, 812)}
 
 
@@ -304,9 +304,10 @@ def pictures(browser: Any, url: str, query: str, folder: Path) -> None:
             typed(page, query)
         page.click(".hit button >> nth=0")
         page.wait_for_selector(".why table")
+        page.evaluate("for (const tree of document.querySelectorAll('.why details')) tree.open = false")
         page.wait_for_selector("#chart button", state="attached")
         page.wait_for_timeout(1500)
-        page.screenshot(path=folder / "search-page.png")
+        page.screenshot(path=folder / "search-page.png", full_page=True)
     for scheme in ("light", "dark"):
         for name, size in SIZES.items():
             with page_of(browser, url, size, scheme) as page:
