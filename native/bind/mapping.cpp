@@ -60,4 +60,7 @@ void bind_mapping(nb::module_& m) {
         return range && !range->intact();
       },
       nb::arg("bytes"), "Whether an array lies in a mapping whose file was cut or could not be read.");
+  m.def(
+      "let_go", [](const In<std::uint8_t>& bytes) { let_go(bytes.data(), bytes.size()); }, nb::arg("bytes"),
+      "Gives the pages of an array that lies in a mapping back to the system until it is read again.");
 }

@@ -162,4 +162,15 @@ inline MappedRange* range_of(const void* address) noexcept {
   return detail::range_at(reinterpret_cast<std::uintptr_t>(address));
 }
 
+// Memory that was read and is not needed for now: if it lies in a mapping, the system may have its pages back. Whoever
+// reads it again gets the file's bytes again, or the zeros of a mapping that is broken.
+inline void let_go(const void* address, std::size_t size) noexcept {
+  const MappedRange* const range = range_of(address);
+  if (!range) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(address) / page * page;
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(address) + size;
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED); // NOLINT(performance-no-int-to-ptr)
+}
+
 } // namespace beamwood

@@ -15,6 +15,7 @@ from beamwood.shards.folder import read_manifest
 from beamwood.shards.sharded import opened
 
 _AT_ONCE = 64  # questions that a replica has under way
+_LOOKED_AFTER = {"health_check_period_s": 2, "health_check_timeout_s": 10, "graceful_shutdown_timeout_s": 5}
 
 
 class ShardReplica:
@@ -63,14 +64,13 @@ def application(
         serve.deployment(ShardReplica)
         .options(
             name=f"shard-{number}-{tag}", num_replicas=replicas, max_ongoing_requests=_AT_ONCE, ray_actor_options=asked,
-            health_check_period_s=2, health_check_timeout_s=10, graceful_shutdown_timeout_s=5,
+            **_LOOKED_AFTER,
         )
         .bind(__version__, where, number, manifest.build)
         for number in range(len(manifest.shards))
     ]  # fmt: skip
     front = serve.deployment(_ingress()).options(
-        name="ingress", num_replicas=ingresses, max_ongoing_requests=_AT_ONCE, ray_actor_options=asked,
-        health_check_period_s=2, health_check_timeout_s=10, graceful_shutdown_timeout_s=5,
+        name="ingress", num_replicas=ingresses, max_ongoing_requests=_AT_ONCE, ray_actor_options=asked, **_LOOKED_AFTER
     )  # fmt: skip
     return front.bind(__version__, where, name, shard_seconds, 8, *shards)
 

@@ -45,6 +45,7 @@ _DTYPES = {
     "F64": np.float64,
 }
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
+_MUCH = 1 << 20  # bytes; pages of less are not worth a system call
 _ADVICE = "Get a fresh copy of the file, or save the model again."
 
 
@@ -83,10 +84,12 @@ def check_intact(arrays: Mapping[str, Array]) -> None:
 
 
 def pieces(arrays: dict[str, Array], header: bytes, padding: dict[str, int]) -> Iterator[bytes | memoryview]:
-    """A file from its first byte to its last."""
+    """A file from its first byte to its last. Of arrays that are mapped, no more than one is in memory for that."""
     yield len(header).to_bytes(8, "little") + header
     for name, array in arrays.items():
-        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        data = _bytes_of(array)
+        yield data.data
+        _let_go(data)
         yield bytes(padding[name])
 
 
@@ -105,7 +108,10 @@ def header_of(arrays: dict[str, Array], description: dict[str, Any], room: int =
         at = end + padding[name]
         if padding[name]:
             entries[f"_pad/{number}"] = {"dtype": "U8", "shape": [padding[name]], "data_offsets": [end, at]}
-    checks = {name: f"{hash_of(array):016x}" for name, array in arrays.items()}
+    checks = {}
+    for name, array in arrays.items():
+        checks[name] = f"{hash_of(array):016x}"
+        _let_go(_bytes_of(array))
     requires = [*REQUIRED, *description.get("requires", ())]
     meta = {"format": FORMAT_VERSION, **description, "requires": requires, "xxh3": checks, "header": _ZERO_HASH}
 
@@ -148,7 +154,16 @@ def write_header(draft: Any, places: dict[str, tuple[str, int]], description: di
 
 def hash_of(array: Array) -> int:
     """The XXH3-64 of an array's bytes."""
-    return _core.xxh3_64(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return _core.xxh3_64(_bytes_of(array))
+
+
+def _bytes_of(array: Array) -> Array:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _let_go(data: Array) -> None:
+    if data.size >= _MUCH:
+        _core.let_go(data)
 
 
 def read_file(
