@@ -133,7 +133,7 @@ def main() -> None:
 
     train = bw.read_npz(args.folder / "X.trn.npz", args.folder / "Y.trn.npz")
     test = bw.read_npz(args.folder / "X.tst.npz", args.folder / "Y.tst.npz")
-    ray.init(num_cpus=args.cpus, include_dashboard=False, log_to_driver=False, logging_level="error")
+    ray.init(address="local", num_cpus=args.cpus, include_dashboard=False, log_to_driver=False, logging_level="error")
     try:
         print(f"{args.folder.name}, preset {args.preset}, one Ray node of {args.cpus} CPU")
         scored(trained(train.X, train.Y, args), test.X, args)

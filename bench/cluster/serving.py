@@ -107,7 +107,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 
     bodies = [json.dumps({"text": text}).encode() for text in bw.read_records(args.texts).texts[:200]]
     told = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
-    ray.init(num_cpus=2, object_store_memory=200 << 20, **told)
+    ray.init(address="local", num_cpus=2, object_store_memory=200 << 20, **told)
     try:
         serve.start(http_options={"host": "127.0.0.1", "port": args.port})
         for shards in args.shards:
