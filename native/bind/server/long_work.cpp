@@ -2,11 +2,13 @@
 #include "../bindings.hpp"
 
 #include <nanobind/stl/optional.h>
-#include <sched.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cstdint>
@@ -42,6 +44,7 @@ nb::tuple read_pairs(const nb::bytes& body) {
                         found.odd, found.twice);
 }
 
+#ifdef __linux__
 // What the kernel is told of a thread: struct sched_attr, as much of it as every kernel knows.
 struct Turns {
   std::uint32_t size = 48, policy = 0;
@@ -78,6 +81,10 @@ void give_way() {
 void go_first() {
   take_turns([](Turns& turns) { turns.slice = 100'000; });
 }
+#else // threads take turns as the system has it
+void give_way() {}
+void go_first() {}
+#endif
 
 // Reads a byte of every page, so that those who follow need not wait for the disk or the system.
 std::uint64_t touch(const In<std::uint8_t>& bytes) {

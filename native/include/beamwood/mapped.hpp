@@ -27,6 +27,12 @@
 
 namespace beamwood {
 
+#ifdef CLOCK_MONOTONIC_COARSE
+inline constexpr auto kCoarseClock = CLOCK_MONOTONIC_COARSE;
+#else // macOS
+inline constexpr auto kCoarseClock = CLOCK_MONOTONIC;
+#endif
+
 // One mapping as the handler sees it. Slots are never freed, only used again: the handler may look at any moment.
 struct MappedRange {
   std::atomic<std::uintptr_t> begin{0}, end{0}; // end 0: nobody has this slot
@@ -39,7 +45,7 @@ struct MappedRange {
   bool intact() noexcept {
     constexpr std::int64_t kPause = 100'000'000;
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    clock_gettime(kCoarseClock, &now);
     const std::int64_t moment = now.tv_sec * 1'000'000'000 + now.tv_nsec;
     if (moment >= next_look.load(std::memory_order_relaxed)) {
       next_look.store(moment + kPause, std::memory_order_relaxed);
