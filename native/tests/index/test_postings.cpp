@@ -105,6 +105,36 @@ TEST(inverted_lists_answer_as_plain_sums_do) {
   }
 }
 
+TEST(known_sums_and_a_floor_change_no_answer_above_it) {
+  Random random;
+  IndexSearch search;
+  for (int round = 0; round < 200; ++round) {
+    const std::uint32_t labels = round % 40 == 0 ? kTile + 700 : random.between(1, 2000),
+                        features = random.between(1, 9), k = random.between(1, 60);
+    const Rows rows = random_rows(random, labels, features, random.chance(0.1));
+    const Built built(rows, features, WeightKind::f32, 1);
+    const Asked asked(random, features, false);
+    const std::vector<float> sums = plain_sums(rows, asked.query);
+    std::vector<Key> expected;
+    std::vector<std::uint32_t> known;
+    std::vector<float> known_sums;
+    for (std::uint32_t label = 0; label < labels; ++label) {
+      if (sums[label] > 0) expected.push_back(key_of(sums[label], label));
+      if (random.chance(label % 7 == 0 ? 0.5 : 0.01)) known.push_back(label), known_sums.push_back(sums[label]);
+    }
+    std::sort(expected.begin(), expected.end());
+    expected.resize(std::min<std::size_t>(expected.size(), k));
+    const float middle = expected.empty() ? 1.0f : score_of(expected[random.below(expected.size())]);
+    const float least = random.chance(0.5) ? middle : IndexSearch::kAnySum;
+    CHECK(search.open(built.index, asked.query) && search.run(k, nullptr, true, least, {known, known_sums}));
+    const auto below = [least](Key key) { return score_of(key) < least; };
+    std::vector<Key> found = search.best().ranked();
+    std::erase_if(found, below);
+    std::erase_if(expected, below);
+    CHECK(found == expected);
+  }
+}
+
 TEST(labels_are_scored_in_any_order_of_tiles) {
   Rows rows; // the first feature is in the first tile only, the second in the other
   for (std::uint32_t label = 0; label < kTile + 9; ++label) {

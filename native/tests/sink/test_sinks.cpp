@@ -39,6 +39,7 @@ float drawn(Random& random, int kind) {
 
 TEST(labels_of_several_trees_are_summed_in_tree_order) {
   Random random;
+  SumOfAnswers sum; // one for all: it grows, and forgets
   for (int round = 0; round < 1200; ++round) {
     const int kind = round % 6;
     const std::size_t trees = 2 + random.next() % 5, k = 1 + random.next() % 12;
@@ -47,7 +48,6 @@ TEST(labels_of_several_trees_are_summed_in_tree_order) {
     for (std::size_t t = 0; t < trees; ++t)
       for (std::uint32_t label = 0; label < labels; ++label)
         if (random.next() % 4) answers.push_back({label * 7919u % 1000003u, drawn(random, kind)});
-    SumOfAnswers sum;
     sum.run(answers, trees, static_cast<std::uint32_t>(k));
     CHECK(sum.best.ranked() == all_sums(answers, trees, k));
   }

@@ -129,9 +129,16 @@ inline float combine(Path path, float parent, float own) noexcept {
   return path == Path::last ? own : parent + own;
 }
 
-// What the answer shows for a leaf: its path's score, through exp where log scores were added on the way.
-inline float leaf_score(Path path, float score) noexcept {
-  return path == Path::log_exp ? static_cast<float>(exp_of(static_cast<double>(score))) : score;
+namespace detail {
+[[gnu::noinline]] inline float exp_of_log(float score) noexcept {
+  return static_cast<float>(exp_of(static_cast<double>(score)));
+}
+} // namespace detail
+
+// What the answer shows for a leaf: its path's score, through exp where log scores were added on the way. The usual way is
+// short enough to be inlined everywhere.
+BEAMWOOD_INLINE float leaf_score(Path path, float score) noexcept {
+  return path == Path::log_exp ? detail::exp_of_log(score) : score;
 }
 
 namespace detail {

@@ -70,6 +70,14 @@ public:
     return scores_.data();
   }
 
+  // The same of labels, as answers show them.
+  const float* all_shown(const LayerShape& shape, const Children& children) {
+    all(shape, children);
+    if (forest_->activation.path == Path::log_exp)
+      for (std::uint32_t c = 0; c < children.siblings.width; ++c) scores_[c] = shown(scores_[c]);
+    return scores_.data();
+  }
+
   // The score of one child.
   float one(const LayerShape& shape, const Children& children, std::uint32_t c) const noexcept {
     const float* const bias = bias_of(shape, children);
@@ -107,13 +115,16 @@ public:
     const float* const bias = bias_of(shape, children);
     std::array<float, kMaskWidth> best;
     best.fill(kLeast);
-    for (std::uint32_t at = 0; at < width; at += kMaskWidth) {
-      const std::uint32_t lanes = std::min(kMaskWidth, width - at);
-      for (std::uint32_t i = 0; i < lanes; ++i) {
-        const float z = bias ? children.sums[at + i] + bias[at + i] : children.sums[at + i];
-        best[i] = z > best[i] ? z : best[i];
-      }
-    }
+    const auto deal = [&](std::uint32_t at, std::uint32_t lanes) {
+      const float* const z = children.sums + at;
+      if (bias) // two loops, so that both are vectors
+        for (std::uint32_t i = 0; i < lanes; ++i) best[i] = std::max(best[i], z[i] + bias[at + i]);
+      else
+        for (std::uint32_t i = 0; i < lanes; ++i) best[i] = std::max(best[i], z[i]);
+    };
+    std::uint32_t at = 0;
+    for (; at + kMaskWidth <= width; at += kMaskWidth) deal(at, kMaskWidth);
+    deal(at, width - at);
     std::array<std::uint8_t, kMaskWidth> order;
     kernels_->rank(best.data(), kMaskWidth, order.data());
     const float z = best[order[n - 1]];

@@ -23,6 +23,7 @@
 #include "beamwood/engine/csr.hpp"
 #include "beamwood/engine/filter.hpp"
 #include "beamwood/index/dense_sums.hpp"
+#include "beamwood/index/known_sums.hpp"
 #include "beamwood/index/met_labels.hpp"
 #include "beamwood/index/products.hpp"
 #include "beamwood/index/query_lists.hpp"
@@ -58,15 +59,16 @@ public:
   }
 
   // least: of labels below it some may be missing, and others may stand in their place; above 0, and only where
-  // matched_only.
-  bool run(std::uint32_t k, const Filter* filter, bool matched_only, float least = kAnySum) {
+  // matched_only. So is `known`: allowed labels, which are not looked for.
+  bool run(std::uint32_t k, const Filter* filter, bool matched_only, float least = kAnySum, KnownSums known = {}) {
     const Postings& index = *index_;
     filter_ = filter, k_ = std::min(k, index.labels), matched_only_ = matched_only;
     best_.reset(std::max(1u, k_));
     if (k_ == 0) return true;
     const bool whole = lists_.negative() || !index.bias.empty() || lists_.all().size() > kMostLists;
     if (sums_.empty()) sums_.assign(kTile, 0.0f);
-    least_ = least, given_ = least > kAnySum;
+    least_ = least, given_ = least > kAnySum, known_ = whole ? KnownSums{} : known;
+    known_.offer_to(best_);
     for (std::uint32_t tile = 0; static_cast<std::uint64_t>(tile) * kTile < index.labels; ++tile) {
       std::uint32_t next = tile;
       if (!lists_.come_to(tile, active_, next)) return false;
@@ -103,6 +105,7 @@ private:
   }
 
   bool allowed(std::uint32_t place) const noexcept { return !filter_ || filter_->allows(first_label_ + place); }
+  bool wanted(std::uint32_t place) const noexcept { return allowed(place) && !known_.has(first_label_ + place); }
 
   // What a label of this tile must come to; at equal scores the smaller label wins, and those of the answer so far may
   // all be smaller.
@@ -176,7 +179,7 @@ private:
     if (a_look * places.size() > postings_[0]) return add_in_order();
     float need = bar();
     for (const std::uint16_t place : places) {
-      if (!(dense_.bound(place) * static_cast<double>(grow_) >= static_cast<double>(need)) || !allowed(place)) continue;
+      if (!(dense_.bound(place) * static_cast<double>(grow_) >= static_cast<double>(need)) || !wanted(place)) continue;
       if (first_label_ + place >= index_->labels) return false;
       const float sum = exact_sum(place);
       if (!(sum > 0)) continue;
@@ -234,7 +237,7 @@ private:
     float need = bar();
     bool inside = true;
     const bool whole = each_product(*index_, *active_[0], work, [&](std::uint32_t place, float product) {
-      if (!(product >= need) || !allowed(place)) return;
+      if (!(product >= need) || !wanted(place)) return;
       inside &= first_label_ + place < index_->labels;
       best_.offer(key_of(product, first_label_ + place));
       need = bar();
@@ -268,7 +271,7 @@ private:
       const float need = bar();
       std::uint32_t n = 0;
       for (; c < met_.count() && n < kRun; ++c) {
-        if (!(met_.sum(c) * grow_ >= need) || !allowed(met_.place(c))) continue;
+        if (!(met_.sum(c) * grow_ >= need) || !wanted(met_.place(c))) continue;
         if (first_label_ + met_.place(c) >= index_->labels) return false;
         run_places_[n] = met_.place(c), run_sums_[n] = met_.sum(c), ++n;
       }
@@ -285,15 +288,15 @@ private:
       const float step = DenseSums::step(list);
       const std::uint32_t last = index_->width(list.piece.tile) - 1;
       const std::uint8_t* const own = list.codes + first_label_;
-      met_.add(bar, [&](std::uint32_t, std::uint32_t place) {
+      met_.add(bar, [&](std::uint32_t c, std::uint32_t place) {
+        __builtin_prefetch(own + met_.ahead_of(c));
         return static_cast<float>(own[std::min(place, last)]) * step;
       });
     } else if (list.piece.count < std::uint64_t{kLookUp} * met_.count()) {
       float* const sums = sums_.data();
       met_.put(sums);
-      if (!each_product(*index_, list, work,
-                        [&](std::uint32_t place, float product) { sums[place] += sums[place] != 0 ? product : 0.0f; }))
-        return false;
+      const auto add = [sums](std::uint32_t at, float product) { sums[at] += product_if(sums[at] != 0, product); };
+      if (!each_product(*index_, list, work, add)) return false;
       met_.take(sums, bar);
     } else {
       products_.resize(met_.count());
@@ -320,7 +323,7 @@ private:
     for (const std::uint16_t place : met_.places()) {
       const float sum = std::exchange(sums_[place], 0.0f);
       const Key key = key_of(sum, first_label_ + place);
-      if (key >= best_.bar() || !allowed(place)) continue;
+      if (key >= best_.bar() || !wanted(place)) continue;
       if (first_label_ + place >= index_->labels) return false;
       best_.offer(key);
     }
@@ -379,6 +382,7 @@ private:
   std::uint32_t k_ = 0, first_label_ = 0;
   bool matched_only_ = false, given_ = false; // given_: least_ by the caller
   float least_ = 0, grow_ = 1, shrink_ = 1;
+  KnownSums known_;
   QueryLists lists_;
   std::vector<std::uint32_t> found_;       // the labels of an answer
   std::vector<const PostingList*> active_; // those with a piece in the tile, by what they can bring

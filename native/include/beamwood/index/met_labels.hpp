@@ -7,6 +7,7 @@
 // The law: a label is left out only if its sum and all that the lists not yet looked at can bring, times `grow`
 // (index_search.hpp), stay below `need`.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -19,6 +20,8 @@ public:
   std::uint32_t count() const noexcept { return count_; }
   std::span<const std::uint16_t> places() const noexcept { return {places_.data(), count_}; }
   std::uint16_t place(std::uint32_t c) const noexcept { return places_[c]; }
+  // That of a label some way behind, whose memory is worth prefetching.
+  std::uint16_t ahead_of(std::uint32_t c) const noexcept { return places_[std::min(c + kAhead, count_ - 1)]; }
   float sum(std::uint32_t c) const noexcept { return sums_[c]; } // once taken
 
   void clear() noexcept { count_ = 0; }
@@ -50,6 +53,8 @@ public:
   }
 
 private:
+  static constexpr std::uint32_t kAhead = 12;
+
   template <class Sum> void keep_if(Bar bar, Sum&& sum_of) {
     std::uint16_t* const places = places_.data();
     float* const sums = sums_.data();

@@ -118,7 +118,7 @@ struct Piece {
     const std::uint16_t* at = places;
     for (std::uint32_t left = count; left > 1;) {
       const std::uint32_t half = left / 2;
-      at += at[half - 1] < place ? half : 0;
+      at += half & (0u - std::uint32_t{at[half - 1] < place}); // no branch: it could not be foreseen
       left -= half;
     }
     return *at == place ? static_cast<std::uint32_t>(at - places) : count;
@@ -135,10 +135,13 @@ struct Piece {
     for (std::uint32_t left = count; left > 1;) {
       const std::uint32_t half = left / 2;
       const std::uint16_t* const last = places + half - 1;
-      for (std::size_t i = 0; i < n; ++i) numbers[i] += last[numbers[i]] < wanted[i] ? half : 0;
+      for (std::size_t i = 0; i < n; ++i) numbers[i] += half & (0u - std::uint32_t{last[numbers[i]] < wanted[i]});
       left -= half;
     }
-    for (std::size_t i = 0; i < n; ++i) numbers[i] = places[numbers[i]] == wanted[i] ? numbers[i] : count;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint32_t lacks = 0u - std::uint32_t{places[numbers[i]] != wanted[i]};
+      numbers[i] = (numbers[i] & ~lacks) | (count & lacks);
+    }
   }
 
   // Prefetches what find() will look at: of a bitmap all of it.

@@ -1,6 +1,7 @@
 // A list of a query and places in, their products out; or all products of the piece that the list has come to.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -8,6 +9,11 @@
 #include "beamwood/open/work.hpp"
 
 namespace beamwood {
+
+// A product, or +0: whether there is one cannot be foreseen, so that no branch asks for it.
+inline float product_if(bool there, float product) noexcept {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(product) & (0u - std::uint32_t{there}));
+}
 
 // The product of a place in a list's piece; +0 where it has none.
 inline float product_at(const Postings& index, const PostingList& list, std::uint32_t place) noexcept {
@@ -37,8 +43,9 @@ void products_at(const Postings& index, const PostingList& list, std::span<const
       const std::size_t n = std::min(kAtOnce, places.size() - from);
       piece.find(places.subspan(from, n), numbers);
       for (std::size_t i = 0; i < n; ++i) {
-        const float w = weight_at<kind>(piece.weights, std::min(numbers[i], piece.count - 1), list.scale);
-        visit(from + i, numbers[i] == piece.count ? 0.0f : list.value * w);
+        const bool there = numbers[i] != piece.count; // where it is not, the first weight is as good as any
+        const float w = weight_at<kind>(piece.weights, numbers[i] & (0u - std::uint32_t{there}), list.scale);
+        visit(from + i, product_if(there, list.value * w));
       }
     }
   });

@@ -113,7 +113,7 @@ public:
     if (!index_.open(forest.postings, query) || !add_sums(head, by_trees, best)) return false;
     if (filter && !find_best_sum(index_, head, forest.labels, best, best)) return false;
     const float least = least_sum(forest, k, by_trees, best, filter != nullptr, found != nullptr);
-    if (!index_.run(width, filter, true, least)) return false;
+    if (!index_.run(width, filter, true, least, {given_, sums_})) return false;
     for (const Key key : index_.best().ranked())
       if (score_of(key) >= least) candidates_.add_by_words(head, id_of(key), score_of(key));
     if (!filter && !best_sum(forest, width, best)) return false;

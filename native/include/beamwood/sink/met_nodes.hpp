@@ -42,7 +42,11 @@ public:
   void enter_tree() { first_.push_back(nodes_.size()); }
   void forget_tree() { nodes_.resize(first_.back()); }
   std::span<MetNode> of_tree() noexcept { return std::span(nodes_).subspan(first_.back()); }
-  MetNode& add(const Met& met) { return nodes_.emplace_back(MetNode{met}); }
+  MetNode& add(const Met& met) {
+    MetNode& node = nodes_.emplace_back(); // in its place: it is not put together elsewhere and copied
+    node.met = met;
+    return node;
+  }
   MetNode& operator[](std::size_t number) noexcept { return nodes_[number]; }
   std::span<const MetNode> all() const noexcept { return nodes_; }
 

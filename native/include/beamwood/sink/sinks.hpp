@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "beamwood/engine/scorer.hpp"
-#include "beamwood/sink/label_numbers.hpp"
+#include "beamwood/sink/label_sums.hpp"
 #include "beamwood/sink/topk.hpp"
 
 namespace beamwood {
@@ -99,20 +99,17 @@ public:
   TopK best;
 
   void run(std::span<const Answer> answers, std::size_t trees, std::uint32_t k) {
-    numbers_.reset(answers.size());
-    sum_.clear();
-    for (const Answer& answer : answers) {
-      const std::uint32_t number = numbers_.number_of(answer.label);
-      if (number == sum_.size()) sum_.push_back(0.0f);
-      sum_[number] += answer.score;
-    }
+    sums_.reset(answers.size());
+    for (const Answer& answer : answers) sums_.add(answer.label, answer.score);
     best.reset(k);
-    for (std::size_t n = 0; n < sum_.size(); ++n) best.offer(key_of(mean_score(sum_[n], trees), numbers_.label(n)));
+    sums_.take_all([&](std::uint32_t label, float sum) {
+      const Key key = key_of(mean_score(sum, trees), label);
+      if (key < best.bar()) best.offer(key);
+    });
   }
 
 private:
-  LabelNumbers numbers_;
-  std::vector<float> sum_; // by number
+  LabelSums sums_;
 };
 
 // One tree: its labels compete at once, and the k-th best is the bar for all that follow.

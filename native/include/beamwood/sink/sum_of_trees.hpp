@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "beamwood/sink/label_numbers.hpp"
 #include "beamwood/sink/nodes_with_labels.hpp"
 
 namespace beamwood {
@@ -67,8 +68,6 @@ private:
 
   // Opens all nodes and adds up all their labels.
   template <class Opener> bool add_all(Scorer& scorer, Opener& opener) {
-    const auto nothing = [](std::uint32_t, float) {};
-    const auto keep = [this](std::uint32_t label, std::uint32_t, float score) { answers_.push_back({label, score}); };
     answers_.clear();
     for (std::size_t i = 0, found = 0, count = nodes_.all().size(); i < count; ++i) {
       for (; found < count && found <= i + kAhead; ++found)
@@ -76,11 +75,31 @@ private:
       const MetNode& node = nodes_[i];
       Children children = nodes_.children_of(node);
       if (!node.open && !opener.open(node, children)) return false;
-      if (!sort_out(*forest_, node.met, children, scorer, nothing, keep)) return false;
+      if (!add_labels(node.met, children, scorer)) return false;
     }
     sum_.run(answers_, forest_->trees.size(), k_);
     std::swap(best, sum_.best);
     return true;
+  }
+
+  // Adds the labels among a node's children to the answers. False: damaged.
+  bool add_labels(const Met& met, const Children& children, Scorer& scorer) {
+    if (scorer.filtered() || !is_last(met))
+      return sort_out(
+          *forest_, met, children, scorer, [](std::uint32_t, float) {},
+          [this](std::uint32_t label, std::uint32_t, float score) { answers_.push_back({label, score}); });
+    const LayerShape& shape = layer_of(met).shape; // all have labels
+    const float* const scores = scorer.all_shown(shape, children);
+    const std::uint32_t* const label = shape.label.data() + children.siblings.begin;
+    const std::size_t before = answers_.size();
+    answers_.resize(before + children.siblings.width);
+    Answer* const out = answers_.data() + before;
+    std::uint32_t most = 0;
+    for (std::uint32_t c = 0; c < children.siblings.width; ++c) {
+      out[c] = {label[c], scores[c]};
+      most = std::max(most, label[c]);
+    }
+    return most < forest_->labels;
   }
 
   // The labels that score best in one tree: they are k different ones, and make a bar for all others.
