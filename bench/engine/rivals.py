@@ -25,6 +25,7 @@ import scipy.sparse as sp
 import beamwood as bw
 from beamwood.bench.rivals import Omikuji, Pecos
 from beamwood.bench.timing import batch_time, each_time, in_turns, print_header, print_table
+from beamwood.interop.convert import read as read_foreign
 from beamwood.metrics import evaluate
 
 HERE = Path(__file__).resolve().parents[1]
@@ -65,7 +66,7 @@ def in_batch(presets: Path, theirs: Path, X: Any, Y: Any, x: Path, rounds: int) 
 
 def one_by_one(folder: Path, X: Any, Y: Any, x: Path, rounds: int) -> None:
     """The table of omikuji's model, there and here."""
-    model = bw.load(folder)
+    model = read_foreign(folder).model
     rows = [X[i] for i in range(ONLINE)]
     with Omikuji(HOMES) as omikuji, tempfile.TemporaryDirectory() as scratch:
         omikuji.queries(x)
