@@ -39,6 +39,7 @@ def kubernetes(folder: Path) -> dict[str, bool]:
             "podman", "volume", "rm", "-f", "beamwood-models", "beamwood"
         )  # the second is the secret, as podman mounts it
         ran("podman", "secret", "rm", "beamwood")
+        ran("podman", "network", "rm", "-f", "podman-default-kube-network")
 
 
 def _for_podman() -> str:
@@ -103,6 +104,7 @@ def compose(folder: Path) -> dict[str, bool]:
         held["compose: the alarms are loaded"] = len(rules) == 5
     finally:
         ran(*compose, "down", where=place)
+        ran("podman", "network", "rm", "-f", "deploy_default")  # which podman-compose leaves
     return held
 
 
