@@ -23,8 +23,6 @@ from beamwood.storage.draft import checked_path
 _READERS = {".parquet": "read_parquet", ".pq": "read_parquet", ".jsonl": "read_json", ".ndjson": "read_json"}
 _READERS |= {".json": "read_json", ".csv": "read_csv"}
 
-_WAITING = 4  # batches that a worker has or that wait for it: with 2, as is usual, it waits for the next one too often
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Sizes:
@@ -156,7 +154,7 @@ def _scored(ray: Any, data: Any, handle: Lazy, how: dict[str, Any], columns: Col
         batch_size=sizes.rows_per_batch,
         batch_format="pyarrow",
         zero_copy_batch=True,
-        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=most, max_tasks_in_flight_per_actor=_WAITING),
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=most),
         num_cpus=1 if cpus > 1 else 0,  # with one CPU, reading needs it
     )
 
