@@ -138,8 +138,10 @@ private:
   }
 
   template <class Sink> bool go_below(std::size_t t, Sink& sink) {
-    const auto of_tree = std::ranges::equal_range(*given_, static_cast<std::uint32_t>(t), {}, &Met::tree);
-    return given_nodes_.run(*forest_, t, {of_tree.begin(), of_tree.end()}, options_->bound, openers_[t], scorer_, sink);
+    const auto tree = static_cast<std::uint32_t>(t);
+    const auto begin = std::ranges::lower_bound(*given_, tree, {}, &Met::tree);
+    const auto end = std::ranges::upper_bound(*given_, tree, {}, &Met::tree);
+    return given_nodes_.run(*forest_, t, {begin, end}, options_->bound, openers_[t], scorer_, sink);
   }
 
   // Where the usual walk reached too few labels, what it found is forgotten: the one that goes on finds it again.
