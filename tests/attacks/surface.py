@@ -114,6 +114,7 @@ def queries_room(folder: Path) -> Room:
         ],
         "Model.search_json": [(one_text(), lambda v: text().search_json(v))],
         "Model.search_many": [(damaged.texts(), lambda v: text().search_many(v))],
+        "Model.transform": [(damaged.texts(), lambda v: text().transform(v))],
         "Model.filter": [
             (anything(), lambda v: text().filter(allow=v)),
             (anything(), lambda v: text().filter(deny=v)),
