@@ -124,6 +124,22 @@ class Claims:
             until(page, "document.querySelector('#beam-value').textContent === '50'")
             assert page.get_attribute("#beam", "aria-valuetext") == "beam 50"
 
+    def what_is_typed_before_the_models_are_known_is_asked_then(self) -> None:
+        with page_of(self.browser, self.url, SIZES["desktop"]) as page:
+            held: list[Any] = []
+
+            def hold(route: Any) -> None:
+                held.append(route)
+
+            page.route("**/v1/models", hold)
+            page.reload()
+            page.type("#query", self.query, delay=10)
+            page.focus("#beam")
+            page.keyboard.press("Home")
+            assert page.locator(".hit").count() == 0
+            held[0].continue_()
+            until(page, "document.querySelectorAll('.hit').length > 0")
+
     def a_hit_opens_its_path_and_the_words_shares(self) -> None:
         with page_of(self.browser, self.url, SIZES["desktop"]) as page:
             typed(page, self.query)

@@ -52,13 +52,13 @@ const beam = () => state.beams[Number($("beam").value)];
 async function search() {
   const text = $("query").value;
   grow();
+  if (!state.model) return; // begin() asks what is typed until then
   remember(text);
   state.running?.abort();
   state.comparing?.abort();
   clearTimeout(state.chart);
   clearTimeout(state.naming);
   state.running = state.comparing = null;
-  if (!state.model) return;
   if (!text.trim()) return showNothing();
   const mine = ++state.asked;
   const control = (state.running = new AbortController());
@@ -261,6 +261,7 @@ function setBeam(width) {
 }
 
 function beamMoved() {
+  if (!state.model) return;
   $("beam-value").textContent = String(beam());
   $("beam").setAttribute("aria-valuetext", `beam ${beam()}`);
   for (const button of $("chart").children) button.setAttribute("aria-pressed", String(Number(button.firstElementChild.textContent) === beam()));
