@@ -11,7 +11,7 @@ namespace beamwood {
 
 struct KnownSums {
   std::span<const std::uint32_t> labels; // they rise
-  std::span<const float> sums;           // of law 1, one a label
+  std::span<const float> sums;           // of law 1, one per label
 
   bool has(std::uint32_t label) const noexcept { return std::ranges::binary_search(labels, label); }
 

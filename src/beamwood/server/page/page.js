@@ -277,7 +277,7 @@ function remember(text) {
   if (beam() !== state.model.beam) fields.set("beam", String(beam()));
   if ($("count").value !== HITS) fields.set("k", $("count").value);
   rememberFilter(fields);
-  if (state.model && state.models.length > 1) fields.set("model", state.model.name);
+  if (state.models.length > 1) fields.set("model", state.model.name);
   history.replaceState(null, "", `${location.pathname}${fields.size ? `?${fields}` : ""}`);
 }
 
