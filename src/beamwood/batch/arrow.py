@@ -11,18 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from beamwood.errors import DataError, FormatError, install
+from beamwood.errors import FormatError
+from beamwood.inputs.records import pyarrow
 from beamwood.storage.strings import StringTable
-
-
-def pyarrow() -> tuple[Any, Any]:
-    """pyarrow and its Parquet, or an error that says how to install them."""
-    try:
-        import pyarrow as pa  # type: ignore[import-untyped, import-not-found, unused-ignore]
-        import pyarrow.parquet as pq  # type: ignore[import-untyped, import-not-found, unused-ignore]
-    except ImportError:
-        raise DataError(f"Parquet needs pyarrow, which is not installed. {install('parquet')}") from None
-    return pa, pq
 
 
 class LabelColumn:

@@ -14,8 +14,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from beamwood.batch.arrow import LabelColumn, lists, pyarrow
+from beamwood.batch.arrow import LabelColumn, lists
 from beamwood.errors import DataError, SettingsError
+from beamwood.inputs.records import pyarrow
 from beamwood.storage.build import Sections
 from beamwood.storage.draft import draft_beside
 from beamwood.storage.strings import not_utf8

@@ -358,12 +358,18 @@ def _csv_row(row: list[str], header: list[str], like: str) -> dict[str, Any] | V
     return dict(zip(header, row, strict=True))
 
 
-def _parquet(stream: BinaryIO, columns: _Columns, name: str) -> Found:
+def pyarrow() -> tuple[Any, Any]:
+    """pyarrow and its Parquet, or an error that says how to install them."""
     try:
         import pyarrow as pa  # type: ignore[import-untyped, import-not-found, unused-ignore]
         import pyarrow.parquet as pq  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError:
         raise DataError(f"Parquet needs pyarrow, which is not installed. {install('parquet')}") from None
+    return pa, pq
+
+
+def _parquet(stream: BinaryIO, columns: _Columns, name: str) -> Found:
+    pa, pq = pyarrow()
     try:
         file = pq.ParquetFile(stream if _can_seek(stream) else io.BytesIO(stream.read()))
         _require(columns, file.schema_arrow.names, name)
